@@ -1,0 +1,272 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# Build the test machine: a Debian tree, its root image, an uncompressed kernel
+# and a small initramfs. Nothing is mounted on the host except inside a private
+# mount namespace, and the result appears with one rename, so an interrupted
+# build leaves no half-made machine behind.
+#
+# Result, in machine_dir:
+#   tree/            the unpacked Debian system (depmod reads its modules)
+#   root.ext4        the same as an image
+#   vmlinux          Debian's kernel, uncompressed: starts seconds faster
+#   initramfs.cpio   busybox and the modules that reach the root image
+#   kernel-version   such as 6.1.0-56-amd64
+#   key              hash of the recipe
+
+# Make sure that the machine of $RELEASE exists and is current.
+ensure_machine()
+{
+	machine_is_current && return
+	build_machine
+}
+
+build_machine()
+{
+	local root final work start=$SECONDS
+	root=$(cache_root)
+	final=$(machine_dir)
+	mkdir -p "$root"
+
+	# One build at a time; who waited finds the work done.
+	exec {lock}> "$root/.lock-$RELEASE"
+	if ! flock --nonblock "$lock"; then
+		say "waiting for another build of $RELEASE"
+		flock "$lock"
+	fi
+	if [[ -z ${FORCE:-} ]] && machine_is_current; then
+		exec {lock}>&-
+		return
+	fi
+
+	check_build_tools
+	find_mirrors
+	rm -rf "$root/.build-$RELEASE."*
+	work=$(mktemp -d "$root/.build-$RELEASE.XXXXXX")
+	chmod 755 "$work"
+	BUILD_LOG=$root/build-$RELEASE.log
+	: > "$BUILD_LOG"
+	say "building the $RELEASE test machine (once; about two minutes; log: $BUILD_LOG)"
+
+	build_step "debootstrap $RELEASE" make_tree "$work"
+	build_step "packages" install_packages "$work"
+	build_step "kernel and modules" install_kernel "$work"
+	build_step "initramfs" make_initramfs "$work"
+	build_step "root image" make_image "$work"
+
+	machine_key > "$work/key"
+	if [[ -e $final ]]; then
+		mv "$final" "$work.old"
+	fi
+	mv "$work" "$final"
+	rm -rf "$work.old"
+	exec {lock}>&-
+	say "built $final in $((SECONDS - start)) s"
+}
+
+# build_step TEXT FUNCTION ARG...: run FUNCTION with its output in the log. In
+# a child process of its own, because "set -e" does not act inside a condition.
+build_step()
+{
+	local text=$1 start=$SECONDS rc=0
+	shift
+	printf 'testmachine:   %-24s' "$text" >&2
+	set +e
+	(
+		set -e
+		"$@"
+	) >> "$BUILD_LOG" 2>&1 < /dev/null
+	rc=$?
+	set -e
+	if ((rc != 0)); then
+		printf ' failed\n' >&2
+		tail -n 25 "$BUILD_LOG" >&2
+		die "the build failed; all of it is in $BUILD_LOG"
+	fi
+	printf ' %3d s\n' $((SECONDS - start)) >&2
+}
+
+check_build_tools()
+{
+	((EUID == 0)) || die "building the test machine needs root"
+	local tool
+	for tool in debootstrap mke2fs cpio xz depmod qemu-system-x86_64; do
+		command -v "$tool" > /dev/null && continue
+		"$TOP/scripts/install-deps" testmachine
+		return
+	done
+}
+
+# A minimal Debian. Packages are kept beside the machine for the next build.
+make_tree()
+{
+	local work=$1 archives
+	archives=$(cache_root)/archives
+	mkdir -p "$archives"
+	debootstrap --variant=minbase --cache-dir="$archives" \
+		--include=ca-certificates "$RELEASE" "$work/tree" "$MIRROR"
+}
+
+# Run a command inside the tree with /proc, /sys and the package cache mounted,
+# all of which vanish with the command's mount namespace.
+in_tree()
+{
+	local work=$1
+	shift
+	# shellcheck disable=SC2016
+	unshare --mount --propagation private bash -euc '
+		tree=$1 archives=$2
+		shift 2
+		mount -t proc proc "$tree/proc"
+		mount -t sysfs -o ro sysfs "$tree/sys"
+		mount --bind "$archives" "$tree/var/cache/apt/archives"
+		exec chroot "$tree" /usr/bin/env -i \
+			PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C \
+			DEBIAN_FRONTEND=noninteractive "$@"
+	' in_tree "$work/tree" "$(cache_root)/archives" "$@"
+}
+
+write_sources()
+{
+	printf 'deb %s %s main\n' "$MIRROR" "$RELEASE"
+	case $RELEASE in
+	sid | unstable) return ;;
+	esac
+	printf 'deb %s %s-updates main\n' "$MIRROR" "$RELEASE"
+	if [[ -n $SECURITY_MIRROR ]]; then
+		printf 'deb %s %s-security main\n' "$SECURITY_MIRROR" "$RELEASE"
+	fi
+}
+
+install_packages()
+{
+	local work=$1 tree=$1/tree packages
+	write_sources > "$tree/etc/apt/sources.list"
+	# A proxy that apt on the host needs, apt in the tree needs as well.
+	apt-config dump | grep -i '^Acquire::.*proxy' \
+		> "$tree/etc/apt/apt.conf.d/00host" || true
+	cat > "$tree/etc/apt/apt.conf.d/01lean" <<-'EOF'
+		APT::Install-Recommends "false";
+		Acquire::Languages "none";
+		DPkg::Options { "--force-unsafe-io"; "--force-confold"; };
+	EOF
+	# No daemon is started: the machine has its own init.
+	printf '#!/bin/sh\nexit 101\n' > "$tree/usr/sbin/policy-rc.d"
+	chmod 755 "$tree/usr/sbin/policy-rc.d"
+
+	mapfile -t packages < <(read_list "$LIB/packages")
+	in_tree "$work" apt-get -q update
+	in_tree "$work" apt-get -qy dist-upgrade
+	in_tree "$work" apt-get -qy install "${packages[@]}"
+}
+
+# Debian's stock kernel is unpacked, not installed: its maintainer scripts
+# would build an initramfs and a boot menu that nothing here reads.
+install_kernel()
+{
+	local work=$1 tree=$1/tree package version deb
+	package=$(in_tree "$work" apt-cache depends linux-image-amd64 |
+		awk '$1 == "Depends:" { print $2; exit }')
+	version=${package#linux-image-}
+	version=${version%-unsigned}
+	in_tree "$work" bash -c "cd /tmp && apt-get -q download '$package'"
+	deb=$(echo "$tree/tmp/${package}"_*.deb)
+	mkdir "$work/kernel"
+	dpkg-deb -x "$deb" "$work/kernel"
+	rm -f "$deb"
+
+	extract_vmlinux "$work/kernel/boot/vmlinuz-$version" "$work/vmlinux"
+	keep_modules "$work/kernel/lib/modules/$version" \
+		"$tree/usr/lib/modules/$version"
+	depmod -b "$tree" "$version"
+	echo "$version" > "$work/kernel-version"
+	rm -rf "$work/kernel"
+}
+
+# Print the little-endian number of SIZE bytes at OFFSET of FILE.
+number_at()
+{
+	od -An -v -tu"$3" -j"$2" -N"$3" "$1" | tr -d ' \n'
+}
+
+# Cut the compressed kernel out of a bzImage as its setup header describes it
+# (Documentation/x86/boot.rst) and uncompress it. All formats but gzip have
+# four bytes more at the end: the uncompressed size.
+extract_vmlinux()
+{
+	local image=$1 out=$2 setup offset length magic
+	setup=$(number_at "$image" $((0x1f1)) 1)
+	offset=$(((setup + 1) * 512 + $(number_at "$image" $((0x248)) 4)))
+	length=$(number_at "$image" $((0x24c)) 4)
+	magic=$(od -An -v -tx1 -j"$offset" -N4 "$image" | tr -d ' ')
+
+	local -a unpack
+	case $magic in
+	fd377a58) unpack=(xz -dc) length=$((length - 4)) ;;
+	28b52ffd) unpack=(zstd -dc) length=$((length - 4)) ;;
+	02214c18) unpack=(lz4 -dc) length=$((length - 4)) ;;
+	1f8b*) unpack=(gzip -dc) ;;
+	*)
+		echo "unknown kernel compression: $magic"
+		return 1
+		;;
+	esac
+	head -c $((offset + length)) "$image" | tail -c "$length" |
+		"${unpack[@]}" > "$out"
+	[[ $(od -An -tx1 -N4 "$out" | tr -d ' ') == 7f454c46 ]]
+}
+
+keep_modules()
+{
+	local from=$1 to=$2 pattern path
+	mkdir -p "$to/kernel"
+	cp "$from"/modules.{order,builtin,builtin.modinfo} "$to/"
+	while read -r pattern; do
+		case $pattern in
+		-*)
+			rm -rf "${to:?}/kernel/${pattern#-}"
+			;;
+		*)
+			for path in "$from/kernel/"$pattern; do
+				[[ -e $path ]] || continue
+				path=${path#"$from/"}
+				mkdir -p "$to/${path%/*}"
+				cp -r "$from/$path" "$to/${path%/*}/"
+			done
+			;;
+		esac
+	done < <(read_list "$LIB/modules")
+}
+
+make_initramfs()
+{
+	local work=$1 tree=$1/tree dir=$1/initramfs version module path
+	version=$(<"$work/kernel-version")
+	mkdir -p "$dir"/{bin,modules,proc,sys,dev,lower,rw,new,overlay}
+	cp "$tree/bin/busybox" "$dir/bin/"
+	install -m 755 "$LIB/guest/initramfs-init" "$dir/init"
+	for module in virtio_pci virtio_blk virtio_console crc32c_generic \
+		crc32c_intel ext4 overlay 9p 9pnet_virtio; do
+		modprobe -d "$tree" -S "$version" --show-depends "$module" |
+		awk '$1 == "insmod" { print $2 }'
+	done | awk '!seen[$0]++' | while read -r path; do
+		cp "$path" "$dir/modules/"
+		echo "${path##*/}" >> "$dir/modules.list"
+	done
+	(cd "$dir" && find . | cpio -o -H newc -R 0:0 --quiet) \
+		> "$work/initramfs.cpio"
+	rm -rf "$dir"
+}
+
+make_image()
+{
+	local work=$1 tree=$1/tree kib
+	rm -rf "$tree"/var/lib/apt/lists/* "$tree/etc/apt/apt.conf.d/00host"
+	# Mount points of the running machine.
+	mkdir -p "$tree"/{out,job}
+	: > "$tree/etc/resolv.conf"
+	kib=$(du -sk --apparent-size "$tree" | cut -f1)
+	mke2fs -q -t ext4 -O '^has_journal,^metadata_csum' \
+		-E lazy_itable_init=0 -m 0 -N 80000 -d "$tree" \
+		"$work/root.ext4" $((kib * 13 / 10 + 65536))k
+}

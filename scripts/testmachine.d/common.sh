@@ -1,0 +1,95 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# What every subcommand of scripts/testmachine shares: messages, where the
+# cache is, and which Debian mirror this host uses.
+
+say()
+{
+	printf 'testmachine: %s\n' "$*" >&2
+}
+
+die()
+{
+	say "$*"
+	exit 125
+}
+
+# The cache is outside the clone, so that several clones share one machine and
+# "git clean" does not cost two minutes.
+cache_root()
+{
+	printf '%s/testmachine\n' \
+		"${SRN_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/softrnic}"
+}
+
+machine_dir()
+{
+	printf '%s/%s\n' "$(cache_root)" "$RELEASE"
+}
+
+# Everything that decides what the machine contains. A cached machine whose
+# key differs is built again.
+machine_key()
+{
+	local d=$LIB
+	cat "$d/packages" "$d/modules" "$d/build.sh" \
+		"$d/guest/initramfs-init" | sha256sum | cut -d' ' -f1
+}
+
+machine_is_current()
+{
+	local m
+	m=$(machine_dir)
+	[[ -f $m/key && $(<"$m/key") == "$(machine_key)" ]]
+}
+
+# Print the lines without comments and blanks of a list file.
+read_list()
+{
+	sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' "$1"
+}
+
+# Print "URI RELEASE ORIGIN" of each Debian source that apt on this host uses.
+# A "mirror+file:" source (Debian's cloud images) stands for the first URI in
+# the named file.
+host_sources()
+{
+	local uri rel origin
+	# shellcheck disable=SC2016  # apt expands these, not the shell
+	apt-get indextargets --format \
+		'$(REPO_URI)|$(RELEASE)|$(ORIGIN)' \
+		'Identifier: Packages' 'Component: main' |
+	sort -u | while IFS='|' read -r uri rel origin; do
+		[[ -z $origin || $origin == Debian ]] || continue
+		case $uri in
+		mirror+file:*)
+			uri=${uri#mirror+file:}
+			uri=$(read_list "${uri%/}" | awk '{ print $1; exit }')
+			;;
+		esac
+		printf '%s %s %s\n' "${uri%/}" "$rel" "$origin"
+	done
+}
+
+# Set MIRROR and SECURITY_MIRROR (may stay empty) from the host's own sources.
+find_mirrors()
+{
+	local uri rel origin codename
+	# shellcheck source=/dev/null
+	codename=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
+	MIRROR='' SECURITY_MIRROR=''
+	while read -r uri rel origin; do
+		case $rel in
+		*-security | */updates)
+			: "${SECURITY_MIRROR:=$uri}" ;;
+		"$codename" | stable | oldstable | testing | unstable | sid)
+			: "${MIRROR:=$uri}" ;;
+		*)
+			[[ $origin == Debian && $rel != *-* ]] &&
+				: "${MIRROR:=$uri}" ;;
+		esac
+	done < <(host_sources)
+	[[ -n $MIRROR ]] ||
+		die "no Debian mirror in this host's apt sources (see apt-get indextargets)"
+}

@@ -1,0 +1,104 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# How the machine is started: the QEMU command line, and the overlay (a cpio
+# behind the initramfs) that brings softrnic and the job into it.
+
+# Kernel arguments. Without KVM each of these is worth time: no mitigations, no
+# self-tests of ciphers, and none of the "rep movsb" string instructions, which
+# TCG runs byte by byte. slab_nomerge makes each slab cache visible by its name.
+KERNEL_ARGS=(
+	console=ttyS0 quiet loglevel=4 panic=-1 oops=panic
+	mitigations=off nokaslr no_timer_check tsc=reliable audit=0
+	cryptomgr.notests random.trust_cpu=on clearcpuid=rep_good,erms,fsrm
+	rcupdate.rcu_expedited=1 rcupdate.rcu_cpu_stall_timeout=60
+	log_buf_len=4M slab_nomerge net.ifnames=0
+)
+
+# qemu_command INITRD OUT: fill the array QEMU, without serial ports.
+qemu_command()
+{
+	local initrd=$1 out=$2 machine
+	machine=$(machine_dir)
+	local -a extra
+	read -ra extra <<< "$QEMU_EXTRA"
+	QEMU=(
+		qemu-system-x86_64 -M pc -cpu Nehalem
+		-accel "tcg,thread=multi,tb-size=512"
+		-smp "$SMP" -m "$MEM"
+		-nodefaults -no-user-config -display none -no-reboot
+		-kernel "$machine/vmlinux" -initrd "$initrd"
+		-append "${KERNEL_ARGS[*]} $APPEND"
+		-device isa-debug-exit,iobase=0xf4,iosize=1
+		-drive "if=none,id=root,file=$machine/root.ext4,format=raw,readonly=on,cache=unsafe,aio=threads"
+		-device virtio-blk-pci,drive=root
+		-fsdev "local,id=out,path=$out,security_model=none"
+		-device virtio-9p-pci,fsdev=out,mount_tag=out
+		-device virtio-rng-pci
+		"${extra[@]}"
+	)
+}
+
+# Where the module and the provider of the machine's kernel are built.
+module_path()
+{
+	printf '%s/module/%s/softrnic.ko\n' "$BUILD" \
+		"$(<"$(machine_dir)/kernel-version")"
+}
+
+# make_initrd WORK CONFIG-TEXT FILE…: write WORK/initrd. The files lie in /job.
+make_initrd()
+{
+	local work=$1 config=$2 overlay=$1/overlay
+	shift 2
+	mkdir -p "$overlay"/{job,etc,usr/sbin}
+	printf '%s\n' "$config" > "$overlay/etc/testmachine.conf"
+	install -m 755 "$LIB/guest/init" "$overlay/usr/sbin/testmachine-init"
+	install -m 755 "$LIB/guest/remove-softrnic" "$overlay/usr/sbin/"
+	cp -r "$TOP/tests/selftests/lib" "$overlay/job/"
+	if (($#)); then
+		cp -rL -- "$@" "$overlay/job/"
+	fi
+	add_module "$overlay"
+	add_provider "$overlay"
+	(cd "$work" && find overlay | cpio -o -H newc -R 0:0 --quiet) |
+		cat "$(machine_dir)/initramfs.cpio" - > "$work/initrd"
+	rm -rf "$overlay"
+}
+
+# The module goes to "updates", with the indexes that modprobe reads: depmod
+# takes a fraction of a second here and many seconds in the machine.
+add_module()
+{
+	local overlay=$1 module version tree stage
+	module=$(module_path)
+	version=$(<"$(machine_dir)/kernel-version")
+	tree=$(machine_dir)/tree/usr/lib/modules/$version
+	if [[ ! -f $module ]]; then
+		say "softrnic.ko is not built (make guest-module): running without it"
+		return
+	fi
+	stage=$overlay/lib/modules/$version
+	mkdir -p "$stage/updates"
+	cp "$module" "$stage/updates/"
+	cp "$tree"/modules.{order,builtin,builtin.modinfo} "$stage/"
+	ln -s "$tree/kernel" "$stage/kernel"
+	depmod -b "$overlay" "$version"
+	rm "$stage/kernel"
+	mkdir -p "$overlay/usr/lib"
+	mv "$overlay/lib/modules" "$overlay/usr/lib/"
+	rmdir "$overlay/lib"
+}
+
+add_provider()
+{
+	local overlay=$1 library
+	library=$(echo "$BUILD"/provider/libsoftrnic-rdmav*.so)
+	if [[ ! -f $library ]]; then
+		say "the provider is not built (make provider): running without it"
+		return
+	fi
+	install -D -t "$overlay/usr/lib/x86_64-linux-gnu/libibverbs" "$library"
+	mkdir -p "$overlay/etc/libibverbs.d"
+	echo "driver softrnic" > "$overlay/etc/libibverbs.d/softrnic.driver"
+}

@@ -1,0 +1,91 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# What a run ended with: the script's status, complaints of the kernel, things
+# left behind; and what a person needs to see of the logs when it failed.
+
+# Kernel messages that fail a run, whatever the script thought.
+COMPLAINTS='WARNING:|BUG:|BUG |Oops|KASAN|UBSAN|general protection fault'
+COMPLAINTS+='|Kernel panic|INFO: task |INFO: rcu|rcu_sched self-detected|rcu:.*stall'
+COMPLAINTS+='|possible (circular|recursive) locking|inconsistent lock state'
+COMPLAINTS+='|suspicious RCU usage|sleeping function called|scheduling while atomic'
+COMPLAINTS+='|refcount_t|use-after-free|unreferenced object|[Ll]eaked'
+COMPLAINTS+='|still has objects|Objects remaining|page allocation failure'
+COMPLAINTS+='|stack-protector|soft lockup|list_(add|del) corruption|segfault at'
+
+# Lines that look like complaints and are none.
+HARMLESS='debug is enabled|no_hash_pointers'
+
+# report_run QEMU-STATUS START-TIME: print what went wrong and exit with the
+# status of the run.
+report_run()
+{
+	local qemu_status=$1 start=$2 status log kind='' complaint=''
+	status=$(cat "$OUT/.status" 2> /dev/null || true)
+	log=$OUT/dmesg.log
+	[[ -s $log ]] || log=$OUT/console.log
+
+	if grep -q 'Kernel panic' "$OUT/console.log" 2> /dev/null; then
+		log=$OUT/console.log
+		kind="the kernel panicked"
+		: "${status:=99}"
+	elif [[ $status == 124 && -e $OUT/.timed-out ]]; then
+		kind="no end within $TIMEOUT s"
+	elif [[ -z $status && $qemu_status == 124 ]]; then
+		kind="the machine hung: no end within $((TIMEOUT + GRACE)) s"
+		status=124
+	elif [[ -z $status ]]; then
+		kind="the machine stopped before the script ended (QEMU status $qemu_status)"
+		status=125
+		cat "$OUT/qemu.log" >&2
+	elif ((status != 0)); then
+		kind="the script failed with status $status"
+	fi
+
+	complaint=$(find_complaint "$log")
+	if [[ -n $complaint ]]; then
+		show_complaint "$log" "$complaint"
+		[[ $status != 0 ]] || status=99 kind="the kernel complained"
+	fi
+	if [[ -s $OUT/.leaked ]]; then
+		sed 's/^/testmachine: softrnic leaked: /' "$OUT/.leaked" >&2
+		[[ $status != 0 ]] || status=99 kind="softrnic leaked"
+	fi
+
+	if ((status != 0)); then
+		show_tail "$log"
+		say "FAILED: $kind"
+	fi
+	say "status $status, $(run_times "$start"), logs in ${OUT#"$PWD"/}"
+	exit "$status"
+}
+
+# Print the line number of the first complaint in a log.
+find_complaint()
+{
+	[[ -f $1 ]] || return 0
+	grep -nE "$COMPLAINTS" "$1" | grep -vE "$HARMLESS" | sed -n '1s/:.*//p' || true
+}
+
+show_complaint()
+{
+	local log=$1 line=$2
+	say "kernel complaint (${log##*/}, line $line):"
+	sed -n "$((line > 3 ? line - 3 : 1)),$((line + 30))p" "$log" |
+		sed 's/^/  | /' >&2
+}
+
+show_tail()
+{
+	[[ -s $1 ]] || return 0
+	say "last kernel messages (${1##*/}):"
+	tail -n 60 "$1" | sed 's/^/  | /' >&2
+}
+
+run_times()
+{
+	local booted
+	booted=$(cat "$OUT/.booted" 2> /dev/null || echo '?')
+	awk -v start="$1" -v end="$EPOCHREALTIME" -v booted="$booted" \
+		'BEGIN { printf "booted in %s s, %.1f s in all", booted, end - start }'
+}
