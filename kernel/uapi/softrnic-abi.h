@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * softrnic: what the kernel module and the user-space provider share.
+ *
+ * The rules of every ring in here:
+ *
+ * - One side produces, the other consumes. An index runs freely over 32 bits;
+ *   the slot is (index & (depth - 1)), depth being a power of two. A ring is
+ *   empty when prod == cons and full when prod - cons == depth.
+ * - An index is stored with release and loaded with acquire semantics, after,
+ *   respectively before, the slots that it covers.
+ * - The kernel keeps its own copy of each index that it writes; what it stores
+ *   here is for the user to read, and it is never read back. What it reads from
+ *   here is untrusted: it is masked, its distance is checked, and each entry is
+ *   copied once before it is looked at.
+ * - Lines written by different sides are on different cache lines.
+ *
+ * Compatibility: structures grow only at their end, a new meaning gets a bit in
+ * srn_uresp_alloc_ctx.features, and SRN_ABI_VERSION stays as it is. Both sides
+ * accept structures that are shorter or longer than their own.
+ */
+#ifndef SOFTRNIC_ABI_H
+#define SOFTRNIC_ABI_H
+
+#include <linux/types.h>
+
+#define SRN_ABI_VERSION		1
+
+/*
+ * A private driver id. rdma-core and the kernel hand it through without a
+ * table; sharing one with another driver would tie their removal together.
+ */
+#define SRN_DRIVER_ID		0x73726e31u
+
+#define SRN_LINE		64
+
+/* Most scatter/gather entries of one work request, and bytes of one inline send. */
+#define SRN_MAX_SGE		16
+#define SRN_MAX_INLINE		512
+
+/* ------------------------------------------------------------------ objects */
+
+struct srn_uresp_alloc_ctx {
+	__u32 dev_id;		/* number of the device, for messages */
+	__u32 max_inline;	/* bytes */
+	__aligned_u64 features;	/* SRN_FEATURE_*, none yet */
+};
+
+/* Where a mapping is found: mmap(NULL, size, RW, MAP_SHARED, cmd_fd, key). */
+struct srn_mapping {
+	__aligned_u64 key;
+	__aligned_u64 size;
+};
+
+struct srn_uresp_create_cq {
+	struct srn_mapping map;	/* struct srn_cq_ctrl, then the CQEs */
+	__u32 cq_id;
+	__u32 depth;		/* CQEs, a power of two */
+	__u32 cqe_offset;	/* bytes from the start of the mapping */
+	__u32 reserved;
+};
+
+struct srn_uresp_create_srq {
+	struct srn_mapping map;	/* struct srn_srq_ctrl, then the receive WQEs */
+	__u32 depth;
+	__u32 rq_offset;
+	__u32 rq_stride;
+	__u32 max_sge;
+};
+
+struct srn_uresp_create_qp {
+	struct srn_mapping map;	/* struct srn_qp_ctrl, send WQEs, receive WQEs */
+	__u32 sq_depth;		/* 0: no such queue */
+	__u32 sq_offset;
+	__u32 sq_stride;
+	__u32 sq_max_sge;
+	__u32 sq_max_inline;
+	__u32 rq_depth;		/* 0: none, or an SRQ is attached */
+	__u32 rq_offset;
+	__u32 rq_stride;
+	__u32 rq_max_sge;
+	__u32 reserved;
+};
+
+/* ---------------------------------------------------------- completion queue */
+
+enum srn_cq_arm {
+	SRN_CQ_ARM_NONE = 0,
+	SRN_CQ_ARM_SOLICITED = 1,	/* solicited or failed completions */
+	SRN_CQ_ARM_ANY = 2,
+};
+
+/*
+ * Arming: the user stores @arm, executes a full fence, and may then sleep on
+ * the completion channel (after having polled once more, as verbs demand). The
+ * kernel stores @prod, executes a full fence and exchanges @arm for
+ * SRN_CQ_ARM_NONE if the new completions are of the armed kind; whoever took
+ * the value raises the event.
+ */
+struct srn_cq_ctrl {
+	__u32 prod;			/* written by the kernel */
+	__u32 error;			/* written by the kernel: 1 after an overflow */
+	__u8 pad0[SRN_LINE - 8];
+	__u32 cons;			/* written by the user */
+	__u8 pad1[SRN_LINE - 4];
+	__u32 arm;			/* written by both, see above */
+	__u8 pad2[SRN_LINE - 4];
+};
+
+/* Values of srn_cqe.opcode: those of enum ibv_wc_opcode of libibverbs. */
+
+#define SRN_CQE_WITH_INV	(1u << 0)	/* ex is the invalidated rkey */
+#define SRN_CQE_WITH_IMM	(1u << 1)	/* ex is immediate data, big endian */
+#define SRN_CQE_SOLICITED	(1u << 2)
+
+struct srn_cqe {
+	__aligned_u64 wr_id;
+	__aligned_u64 timestamp;	/* ns of CLOCK_REALTIME, 0: not taken */
+	__u32 byte_len;
+	__u32 qp_num;
+	__u32 ex;
+	__u8 status;			/* enum ibv_wc_status */
+	__u8 opcode;
+	__u16 flags;			/* SRN_CQE_* */
+};
+
+/* ---------------------------------------------------------------- send queue */
+
+enum srn_wr_opcode {
+	SRN_WR_SEND = 0,
+	SRN_WR_SEND_WITH_INV = 1,
+	SRN_WR_WRITE = 2,
+	SRN_WR_READ = 3,
+	SRN_WR_READ_WITH_INV = 4,	/* kernel consumers only */
+	SRN_WR_LOCAL_INV = 5,
+	SRN_WR_REG_MR = 6,		/* kernel consumers only */
+	/* RFC 7306 */
+	SRN_WR_SEND_WITH_IMM = 7,
+	SRN_WR_WRITE_WITH_IMM = 8,
+	SRN_WR_FETCH_ADD = 9,
+	SRN_WR_CMP_SWAP = 10,
+	SRN_WR_SWAP = 11,
+	SRN_WR_BIND_MW = 12,
+	SRN_WR_OPCODES
+};
+
+#define SRN_WR_SIGNALED		(1u << 0)
+#define SRN_WR_SOLICITED	(1u << 1)
+#define SRN_WR_FENCE		(1u << 2)
+#define SRN_WR_INLINE		(1u << 3)	/* payload follows, num_sge is 0 */
+#define SRN_WR_FLAGS		0xfu
+
+struct srn_sge {
+	__aligned_u64 addr;
+	__u32 length;		/* bytes */
+	__u32 lkey;
+};
+
+struct srn_send_wqe {
+	__aligned_u64 wr_id;
+	__u8 opcode;		/* enum srn_wr_opcode */
+	__u8 num_sge;
+	__u16 flags;		/* SRN_WR_* */
+	__u32 inline_len;	/* bytes at @data, with SRN_WR_INLINE */
+	__aligned_u64 remote_addr;
+	__u32 rkey;
+	__u32 ex;		/* rkey to invalidate, or immediate data */
+	__aligned_u64 swap_add;
+	__aligned_u64 compare;
+	union {
+		struct srn_sge sge[1];	/* num_sge of them, within the stride */
+		__u8 data[16];
+	};
+};
+
+#define SRN_SEND_WQE_HEADER	48
+
+/* ------------------------------------------------------------- receive queue */
+
+struct srn_recv_wqe {
+	__aligned_u64 wr_id;
+	__u32 num_sge;
+	__u32 reserved;
+	struct srn_sge sge[1];	/* num_sge of them, within the stride */
+};
+
+#define SRN_RECV_WQE_HEADER	16
+
+/* --------------------------------------------------------------- queue pairs */
+
+/*
+ * Values of srn_qp_ctrl.state, a hint for the provider: before CONNECTED a send
+ * is refused with EINVAL without a system call; a receive may always be posted.
+ */
+enum srn_qp_hint {
+	SRN_QP_IDLE = 0,
+	SRN_QP_CONNECTED = 1,
+	SRN_QP_ERROR = 2,
+};
+
+/*
+ * The doorbell: after storing a producer index the user executes a full fence
+ * and loads the kick word of that queue; if it is not zero it enters the kernel
+ * (IB_USER_VERBS_CMD_POST_SEND or _POST_RECV with no work requests). The kernel
+ * zeroes the word when it starts to drain and sets it before it stops, followed
+ * by a full fence and another look at the producer index.
+ */
+struct srn_qp_ctrl {
+	__u32 sq_prod;			/* written by the user */
+	__u8 pad0[SRN_LINE - 4];
+	__u32 rq_prod;			/* written by the user */
+	__u8 pad1[SRN_LINE - 4];
+	__u32 sq_cons;			/* written by the kernel: WQEs completed */
+	__u32 sq_kick;			/* written by the kernel */
+	__u32 state;			/* written by the kernel: enum srn_qp_hint */
+	__u8 pad2[SRN_LINE - 12];
+	__u32 rq_cons;			/* written by the kernel: WQEs taken */
+	__u32 rq_kick;			/* written by the kernel */
+	__u8 pad3[SRN_LINE - 8];
+};
+
+struct srn_srq_ctrl {
+	__u32 prod;			/* written by the user */
+	__u8 pad0[SRN_LINE - 4];
+	__u32 cons;			/* written by the kernel: WQEs taken */
+	__u8 pad1[SRN_LINE - 4];
+};
+
+#endif /* SOFTRNIC_ABI_H */

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * MPA framing: the FPDU parser and the sender's arithmetic.
+ */
+#include "fpdu.h"
+
+/**
+ * srn_mulpdu - largest ULPDU for an effective MSS
+ * @mss: bytes of TCP payload in one segment
+ *
+ * An FPDU of this ULPDU fills @mss as far as its 4-byte granularity allows, so
+ * that segmentation offload cuts the stream at FPDU boundaries (RFC 5044
+ * section 4.5).
+ *
+ * Return: bytes.
+ */
+u32 srn_mulpdu(u32 mss)
+{
+	u32 fpdu = (mss < SRN_MIN_MSS ? SRN_MIN_MSS : mss) & ~3u;
+	u32 ulpdu = fpdu - SRN_MPA_LENGTH - SRN_CRC_LEN;
+
+	return ulpdu < SRN_MAX_ULPDU ? ulpdu : SRN_MAX_ULPDU;
+}
+
+/**
+ * srn_put_trailer - write padding and CRC of an FPDU
+ * @out: where to, %SRN_MAX_TRAILER bytes
+ * @ulpdu_and_length: bytes before the padding
+ * @with_crc: CRC is on; else its field is zero
+ * @crc: running CRC32C over the bytes before the padding
+ *
+ * Return: bytes written.
+ */
+u32 srn_put_trailer(u8 *out, u32 ulpdu_and_length, bool with_crc, u32 crc)
+{
+	u32 pad = srn_fpdu_pad(ulpdu_and_length);
+	__le32 field = 0;
+
+	memset(out, 0, SRN_MAX_TRAILER);
+	if (with_crc)
+		field = cpu_to_le32(~crc32c(crc, out, pad));
+	memcpy(out + pad, &field, SRN_CRC_LEN);
+	return pad + SRN_CRC_LEN;
+}
+
+/**
+ * srn_fpdu_init - prepare a parser for the first byte of a stream
+ * @p: parser
+ * @with_crc: check the CRC of each FPDU
+ */
+void srn_fpdu_init(struct srn_fpdu_parser *p, bool with_crc)
+{
+	memset(p, 0, sizeof(*p));
+	p->with_crc = with_crc;
+}
+
+static u32 fail(struct srn_fpdu_parser *p, struct srn_fpdu_event *ev, struct srn_term_code term)
+{
+	p->stage = SRN_STAGE_BROKEN;
+	ev->type = SRN_FPDU_ERROR;
+	ev->term = term;
+	return 0;
+}
+
+static u32 ulpdu_length(const u8 *bytes)
+{
+	return bytes[0] << 8 | bytes[1];
+}
+
+/* Bytes of length field and header that are needed, as far as known by now. */
+static u32 header_need(const u8 *bytes, u32 have)
+{
+	if (have < SRN_MPA_LENGTH + 1)
+		return SRN_MPA_LENGTH + 1;
+	return bytes[SRN_MPA_LENGTH] & SRN_DDP_TAGGED ? SRN_TAGGED_HEADER : SRN_UNTAGGED_HEADER;
+}
+
+static bool crc_matches(u32 crc, const u8 *trailer, u32 pad)
+{
+	__le32 want = cpu_to_le32(~crc32c(crc, trailer, pad));
+
+	return !memcmp(&want, trailer + pad, SRN_CRC_LEN);
+}
+
+/*
+ * Where the whole FPDU lies in this piece of input, as it does whenever the
+ * sender keeps FPDUs within TCP segments, its CRC is checked before a single
+ * byte of it is interpreted or placed.
+ */
+static int verify_early(struct srn_fpdu_parser *p, const u8 *data, u32 len)
+{
+	u32 body, pad;
+
+	if (!p->with_crc || len < SRN_MPA_LENGTH)
+		return 0;
+	body = SRN_MPA_LENGTH + ulpdu_length(data);
+	pad = srn_fpdu_pad(body);
+	if (len < body + pad + SRN_CRC_LEN)
+		return 0;
+	if (!crc_matches(crc32c(SRN_CRC_SEED, data, body), data + body, pad))
+		return -EBADMSG;
+	p->crc_verified = true;
+	return 0;
+}
+
+static u32 parse_header(struct srn_fpdu_parser *p, const u8 *data, u32 len,
+			struct srn_fpdu_event *ev)
+{
+	u32 used = 0, need, take, ulpdu;
+
+	if (!p->have) {
+		p->crc_verified = false;
+		if (verify_early(p, data, len))
+			return fail(p, ev, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_CRC));
+	}
+	while (p->have < (need = header_need(p->header, p->have))) {
+		take = need - p->have < len - used ? need - p->have : len - used;
+		if (!take) {
+			ev->type = SRN_FPDU_MORE;
+			return used;
+		}
+		memcpy(p->header + p->have, data + used, take);
+		p->have += take;
+		used += take;
+		/* A ULPDU too short for its own header never becomes complete. */
+		if (p->have > SRN_MPA_LENGTH &&
+		    ulpdu_length(p->header) + SRN_MPA_LENGTH < header_need(p->header, p->have)) {
+			fail(p, ev, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_LENGTH_MARKER));
+			return used;
+		}
+	}
+	ulpdu = ulpdu_length(p->header);
+	p->header_len = need;
+	p->payload_len = ulpdu + SRN_MPA_LENGTH - need;
+	p->payload_done = 0;
+	p->trailer_len = srn_fpdu_pad(ulpdu + SRN_MPA_LENGTH) + SRN_CRC_LEN;
+	p->have = 0;
+	if (p->with_crc && !p->crc_verified)
+		p->crc = crc32c(SRN_CRC_SEED, p->header, need);
+	srn_get_header(p->header, &p->rdmap);
+	p->stage = p->payload_len ? SRN_STAGE_PAYLOAD : SRN_STAGE_TRAILER;
+	ev->type = SRN_FPDU_HEADER;
+	return used;
+}
+
+static u32 parse_payload(struct srn_fpdu_parser *p, const u8 *data, u32 len,
+			 struct srn_fpdu_event *ev)
+{
+	u32 left = p->payload_len - p->payload_done;
+	u32 take = left < len ? left : len;
+
+	if (p->with_crc && !p->crc_verified)
+		p->crc = crc32c(p->crc, data, take);
+	ev->type = SRN_FPDU_PAYLOAD;
+	ev->data = data;
+	ev->len = take;
+	ev->offset = p->payload_done;
+	p->payload_done += take;
+	if (p->payload_done == p->payload_len)
+		p->stage = SRN_STAGE_TRAILER;
+	return take;
+}
+
+static u32 parse_trailer(struct srn_fpdu_parser *p, const u8 *data, u32 len,
+			 struct srn_fpdu_event *ev)
+{
+	u32 take = p->trailer_len - p->have;
+
+	if (take > len)
+		take = len;
+	memcpy(p->trailer + p->have, data, take);
+	p->have += take;
+	if (p->have < p->trailer_len) {
+		ev->type = SRN_FPDU_MORE;
+		return take;
+	}
+	if (p->with_crc && !p->crc_verified &&
+	    !crc_matches(p->crc, p->trailer, p->trailer_len - SRN_CRC_LEN)) {
+		fail(p, ev, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_CRC));
+		return take;
+	}
+	p->have = 0;
+	p->stage = SRN_STAGE_HEADER;
+	ev->type = SRN_FPDU_END;
+	return take;
+}
+
+/**
+ * srn_fpdu_parse - consume bytes up to the next event
+ * @p: parser
+ * @data: the stream's next bytes
+ * @len: how many; may be 0
+ * @ev: what was found; with %SRN_FPDU_MORE all of @data is used up
+ *
+ * Call it again with the rest until it asks for more. An FPDU gives one HEADER,
+ * PAYLOAD events that cover its payload in order (none if it is empty), and one
+ * END. Payload is handed out in place. Where an FPDU lies in one piece its CRC is
+ * checked before HEADER, otherwise before END. After ERROR the parser is broken
+ * for good. RFC 5044 section 4. Any context.
+ *
+ * Return: bytes of @data consumed.
+ */
+u32 srn_fpdu_parse(struct srn_fpdu_parser *p, const u8 *data, u32 len, struct srn_fpdu_event *ev)
+{
+	if (!len && p->stage != SRN_STAGE_BROKEN) {
+		ev->type = SRN_FPDU_MORE;
+		return 0;
+	}
+	switch (p->stage) {
+	case SRN_STAGE_HEADER:
+		return parse_header(p, data, len, ev);
+	case SRN_STAGE_PAYLOAD:
+		return parse_payload(p, data, len, ev);
+	case SRN_STAGE_TRAILER:
+		return parse_trailer(p, data, len, ev);
+	default:
+		return fail(p, ev, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA,
+					    SRN_MPA_LOCAL_CATASTROPHIC));
+	}
+}

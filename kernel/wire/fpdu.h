@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * MPA framing of a connected stream (RFC 5044 section 4): cutting messages into
+ * FPDUs, and finding the FPDUs in a byte stream. Pure functions on bytes.
+ *
+ * An FPDU is: ULPDU length (2 bytes), ULPDU, zeros up to a multiple of 4, CRC32C
+ * (4 bytes; present, but zero, where CRC is off).
+ */
+#ifndef SRN_WIRE_FPDU_H
+#define SRN_WIRE_FPDU_H
+
+#include "platform.h"
+#include "rdmap.h"
+
+#define SRN_CRC_LEN		4
+#define SRN_MAX_TRAILER		(3 + SRN_CRC_LEN)
+#define SRN_MAX_ULPDU		65532u
+
+/* Smallest MSS that is taken at its word: RFC 5044 section 4.5 wants 128. */
+#define SRN_MIN_MSS		256u
+
+/*
+ * What a sender knows of the receiver's segment boundaries: MULPDU, the largest
+ * ULPDU so that the FPDU fits an effective MSS.
+ */
+u32 srn_mulpdu(u32 mss);
+
+static inline u32 srn_fpdu_pad(u32 ulpdu_and_length)
+{
+	return -ulpdu_and_length & 3;
+}
+
+u32 srn_put_trailer(u8 *out, u32 ulpdu_and_length, bool with_crc, u32 crc);
+
+/* The running CRC starts here and is finished by srn_put_trailer(). */
+#define SRN_CRC_SEED		(~0u)
+
+enum srn_fpdu_event_type {
+	SRN_FPDU_MORE,		/* all input is consumed */
+	SRN_FPDU_HEADER,	/* header and payload_len are valid */
+	SRN_FPDU_PAYLOAD,	/* data[0..len) is at payload offset @offset */
+	SRN_FPDU_END,		/* the FPDU is complete and its CRC is good */
+	SRN_FPDU_ERROR,		/* term says why; the parser must not be fed again */
+};
+
+struct srn_fpdu_event {
+	enum srn_fpdu_event_type type;
+	const u8 *data;
+	u32 len;
+	u32 offset;
+	struct srn_term_code term;
+};
+
+enum srn_fpdu_stage {
+	SRN_STAGE_HEADER,
+	SRN_STAGE_PAYLOAD,
+	SRN_STAGE_TRAILER,
+	SRN_STAGE_BROKEN,
+};
+
+struct srn_fpdu_parser {
+	/* set up by srn_fpdu_init() */
+	bool with_crc;
+
+	/* of the FPDU in hand */
+	u8 stage;
+	bool crc_verified;	/* before anything of it was placed */
+	u8 have;		/* bytes of header or trailer collected */
+	u8 trailer_len;
+	u8 header[SRN_MAX_HEADER];
+	u8 header_len;
+	u8 trailer[SRN_MAX_TRAILER];
+	u32 payload_len;
+	u32 payload_done;
+	u32 crc;
+	struct srn_rdmap_header rdmap;
+};
+
+void srn_fpdu_init(struct srn_fpdu_parser *p, bool with_crc);
+u32 srn_fpdu_parse(struct srn_fpdu_parser *p, const u8 *data, u32 len,
+		   struct srn_fpdu_event *ev);
+
+/* Is the stream at an FPDU boundary, so that its end would be an orderly one? */
+static inline bool srn_fpdu_at_boundary(const struct srn_fpdu_parser *p)
+{
+	return p->stage == SRN_STAGE_HEADER && !p->have;
+}
+
+#endif /* SRN_WIRE_FPDU_H */
