@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/// \file
+/// A point in time until which a call may wait. Made from a duration (`5s`, counted from now) or
+/// deadline::never(); handing one deadline through several calls bounds them together.
+#pragma once
+
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <climits>
+
+#include "softrnic/result.hpp"
+
+namespace softrnic {
+
+class deadline {
+public:
+    using clock = std::chrono::steady_clock;
+
+    /// `wait` from now; 0 or less means "look once, do not wait".
+    template <class Rep, class Period>
+    // NOLINTNEXTLINE(google-explicit-constructor): a duration is how people say a deadline
+    deadline(std::chrono::duration<Rep, Period> wait)
+        : at_(clock::now() + std::chrono::duration_cast<clock::duration>(wait)) {}
+    // NOLINTNEXTLINE(google-explicit-constructor)
+    constexpr deadline(clock::time_point at) noexcept : at_(at) {}
+
+    [[nodiscard]] static constexpr deadline never() noexcept { return clock::time_point::max(); }
+
+    [[nodiscard]] bool is_never() const noexcept { return at_ == clock::time_point::max(); }
+    [[nodiscard]] bool expired() const noexcept { return !is_never() && clock::now() >= at_; }
+
+    /// What is left, in the form that poll(2) wants: milliseconds rounded up, -1 for never.
+    [[nodiscard]] int poll_timeout() const noexcept {
+        if (is_never()) return -1;
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(at_ - clock::now()).count();
+        return static_cast<int>(std::clamp<long long>(left, 0, INT_MAX));
+    }
+
+private:
+    clock::time_point at_;
+};
+
+namespace detail {
+
+/// Waits until `fd` can be read. False: the deadline passed. Signals do not shorten the wait.
+[[nodiscard]] inline result<bool> wait_readable(int fd, deadline until) noexcept {
+    for (;;) {
+        pollfd entry{fd, POLLIN, 0};
+        const int ready = ::poll(&entry, 1, until.poll_timeout());
+        if (ready > 0) return true;
+        if (ready < 0 && errno != EINTR) return fail_errno("poll");
+        if (ready == 0 && until.expired()) return false;
+    }
+}
+
+}  // namespace detail
+}  // namespace softrnic
