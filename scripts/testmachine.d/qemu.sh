@@ -93,7 +93,9 @@ add_module()
 add_provider()
 {
 	local overlay=$1 library
-	library=$(echo "$BUILD"/provider/libsoftrnic-rdmav*.so)
+	for library in "$BUILD"/provider/{,src/}libsoftrnic-rdmav*.so; do
+		[[ -f $library ]] && break
+	done
 	if [[ ! -f $library ]]; then
 		say "the provider is not built (make provider): running without it"
 		return

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# softrnic: every task that a user or developer has is a target here.
+# "make help" lists them.
+
+B := build
+MACHINE := scripts/testmachine
+JOBS ?= 1
+FUZZ_SECONDS ?= 60
+PREFIX ?= /usr
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+##@ Build
+
+.PHONY: all
+all: module provider ## build the kernel module and the provider
+
+# Without KDIR, scripts/kernel-dir chooses: the running kernel if it can.
+.PHONY: module
+module: $(B)/.deps-build ## build softrnic.ko; KDIR=… for a kernel other than the running one
+	@scripts/build-module "$(or $(KDIR),$$(scripts/kernel-dir))"
+
+.PHONY: guest-module
+guest-module: $(B)/.deps-build machine ## build softrnic.ko for the test machine's kernel
+	@scripts/build-module "$$(scripts/kernel-dir --guest)"
+
+.PHONY: provider
+provider: $(B)/.deps-userspace ## build the libibverbs provider, library examples and tools
+	@scripts/cmake-build userspace-provider $(B)/provider -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+
+.PHONY: tests
+tests: provider ## build the unit and verbs tests
+	@scripts/cmake-build tests $(B)/tests
+
+.PHONY: machine
+machine: $(B)/.deps-testmachine ## build the test machine, if it is missing or its recipe changed
+	@$(MACHINE) build
+
+##@ Use
+
+.PHONY: demo
+demo: guest-module provider ## see softrnic at work in the test machine: data, bandwidth, latency
+	@scripts/demo
+
+.PHONY: shell
+shell: guest-module provider ## a root shell in the test machine with softrnic loaded
+	@$(MACHINE) shell
+
+.PHONY: install
+install: module provider ## install module and provider on this host (DESTDIR=…, KDIR=…)
+	@scripts/install --destdir "$(DESTDIR)" "$(or $(KDIR),$$(scripts/kernel-dir))"
+
+.PHONY: uninstall
+uninstall: ## undo "make install" (DESTDIR=…)
+	@scripts/uninstall --destdir "$(DESTDIR)"
+
+##@ Test
+
+.PHONY: check
+check: check-build ## everything: unit tests, fuzzing, all tests in the test machine (JOBS=2 for two at once)
+	@JOBS=$(JOBS) FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/run-tests
+
+# What "make check" needs built; .ci/run goes on with scripts/run-tests itself,
+# so that the summary is the last line even when make would add its own.
+.PHONY: check-build
+check-build: guest-module provider tests fuzz-build
+
+.PHONY: test
+test: guest-module tests ## one test in the test machine, T=NAME: tests/selftests/NAME.sh
+	@test -n "$(T)" || { echo "which test? make test T=NAME, one of:"; \
+		ls tests/selftests | sed -n 's/\.sh$$//p'; exit 2; }
+	@scripts/run-tests --verbose guest $(T)
+
+.PHONY: unit
+unit: tests ## unit tests on this host
+	@scripts/run-tests unit
+
+.PHONY: fuzz
+fuzz: fuzz-build ## fuzz the parsers on this host (FUZZ_SECONDS=60)
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/run-tests fuzz
+
+.PHONY: fuzz-build
+fuzz-build: $(B)/.deps-fuzz $(B)/.deps-userspace
+	@CC=clang CXX=clang++ scripts/cmake-build --only fuzz tests $(B)/fuzz
+
+.PHONY: lint
+lint: $(B)/.deps-lint guest-module provider ## checkpatch, sparse, clang-format, clang-tidy, shellcheck
+	@scripts/lint
+
+##@ Clean up
+
+.PHONY: clean
+clean: ## remove everything that was built in this clone
+	rm -rf $(B)
+
+.PHONY: distclean
+distclean: clean ## clean, and remove the cached test machines as well
+	rm -rf "$$(dirname "$$($(MACHINE) path)")"
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' \
+		'/^##@/ { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+
+# One stamp for each group of packages: checked once in a clone.
+$(B)/.deps-%: scripts/install-deps
+	@mkdir -p $(B)
+	@scripts/install-deps $*
+	@touch $@

@@ -1,0 +1,121 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# Test results in the Kernel's TAP (Documentation/dev-tools/ktap.rst), for
+# scripts that run in the test machine:
+#
+#	. lib/ktap.sh
+#	plan 2                          # optional; else finish prints the plan
+#	run_check "rping" rping -c ...  # ok or not ok by the command's status
+#	ok "name"; not_ok "name"; skip "name" "reason"
+#	finish                          # always last: totals and exit status
+#
+# A script that ends without reaching "finish" counts as failed.
+
+KTAP_COUNT=0 KTAP_FAILED=0 KTAP_PLAN=''
+
+# Seconds that run_check gives a command that is not a shell function.
+: "${CHECK_TIMEOUT:=60}"
+
+echo "TAP version 13"
+
+plan()
+{
+	KTAP_PLAN=$1
+	echo "1..$1"
+}
+
+ok()
+{
+	KTAP_COUNT=$((KTAP_COUNT + 1))
+	echo "ok $KTAP_COUNT - $1"
+}
+
+# not_ok NAME [DETAIL…]: the details become "#" lines.
+not_ok()
+{
+	KTAP_COUNT=$((KTAP_COUNT + 1))
+	KTAP_FAILED=$((KTAP_FAILED + 1))
+	echo "not ok $KTAP_COUNT - $1"
+	shift
+	(($# == 0)) || printf '%s\n' "$@" | sed 's/^/# /'
+}
+
+skip()
+{
+	KTAP_COUNT=$((KTAP_COUNT + 1))
+	echo "ok $KTAP_COUNT - $1 # SKIP ${2:-}"
+}
+
+# End the whole script without a test in it.
+skip_all()
+{
+	echo "1..0 # SKIP $1"
+	exit 0
+}
+
+note()
+{
+	printf '%s\n' "$@" | sed 's/^/# /'
+}
+
+# run_check NAME COMMAND…: one test, passed if the command succeeds in time. Its
+# output is in $CHECK_OUTPUT (a file), and is shown if it fails.
+CHECK_OUTPUT=/tmp/check-output
+run_check()
+{
+	local name=$1 status=0
+	shift
+	within "$CHECK_TIMEOUT" "$@" > "$CHECK_OUTPUT" 2>&1 < /dev/null || status=$?
+	if ((status == 0)); then
+		ok "$name"
+		return 0
+	fi
+	((status != 124)) || echo "no end within $CHECK_TIMEOUT s" >> "$CHECK_OUTPUT"
+	not_ok "$name" "status $status: $*" "$(tail -n 30 "$CHECK_OUTPUT")"
+	return 1
+}
+
+# check_fails NAME PATTERN COMMAND…: one test, passed if the command fails and
+# its output matches the (extended regular) expression.
+check_fails()
+{
+	local name=$1 pattern=$2 status=0
+	shift 2
+	within "$CHECK_TIMEOUT" "$@" > "$CHECK_OUTPUT" 2>&1 < /dev/null || status=$?
+	if ((status == 0 || status == 124)); then
+		not_ok "$name" "must fail, but status $status: $*" \
+			"$(tail -n 30 "$CHECK_OUTPUT")"
+	elif ! grep -qE -- "$pattern" "$CHECK_OUTPUT"; then
+		not_ok "$name" "no '$pattern' in the output of: $*" \
+			"$(tail -n 30 "$CHECK_OUTPUT")"
+	else
+		ok "$name"
+		return 0
+	fi
+	return 1
+}
+
+# within SECONDS COMMAND…: like timeout(1), but shell functions can be given,
+# which then must bound themselves.
+within()
+{
+	local seconds=$1
+	shift
+	if [[ $(type -t "$1") == function ]]; then
+		"$@"
+	else
+		timeout -k 5 "$seconds" "$@"
+	fi
+}
+
+finish()
+{
+	[[ -n $KTAP_PLAN ]] || echo "1..$KTAP_COUNT"
+	echo "# totals: $((KTAP_COUNT - KTAP_FAILED)) ok, $KTAP_FAILED not ok"
+	if [[ -n $KTAP_PLAN ]] && ((KTAP_COUNT != KTAP_PLAN)); then
+		echo "# planned $KTAP_PLAN tests, did $KTAP_COUNT"
+		exit 1
+	fi
+	exit $((KTAP_FAILED != 0))
+}

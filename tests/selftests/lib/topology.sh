@@ -1,0 +1,148 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# Networks with RDMA links for scripts that run in the test machine. SRN_LINK_TYPE
+# may name another driver (rxe) to try a script or the machine itself with.
+#
+#   two_namespaces:
+#
+#     ┌── namespace a ───────────┐          ┌── namespace b ───────────┐
+#     │ srna ── va 10.0.0.1/24   │── veth ──│ vb 10.0.0.2/24 ── srnb   │
+#     │            fd00::1/64    │          │    fd00::2/64            │
+#     └──────────────────────────┘          └──────────────────────────┘
+#
+#   dummy_link:
+#
+#     srn0 ── dummy0 10.1.0.1/24, fd01::1/64; the host talks to itself
+
+: "${SRN_LINK_TYPE:=softrnic}"
+
+in_a() { ip netns exec a "$@"; }
+in_b() { ip netns exec b "$@"; }
+
+# The two ends have different interface indexes: equal ones hide a driver that
+# looks an interface up in the wrong namespace.
+two_namespaces()
+{
+	local mtu=${1:-1500} n
+	ip netns add a
+	ip netns add b
+	ip link add va index 101 mtu "$mtu" netns a type veth \
+		peer name vb index 102 mtu "$mtu" netns b
+	for n in a b; do
+		ip -n $n link set lo up
+		ip -n $n link set v$n up
+	done
+	ip -n a addr add 10.0.0.1/24 dev va
+	ip -n b addr add 10.0.0.2/24 dev vb
+	ip -n a addr add fd00::1/64 dev va nodad
+	ip -n b addr add fd00::2/64 dev vb nodad
+	in_a rdma link add srna type "$SRN_LINK_TYPE" netdev va &&
+		in_b rdma link add srnb type "$SRN_LINK_TYPE" netdev vb &&
+		wait_ready srna srnb
+}
+
+remove_two_namespaces()
+{
+	rdma link delete srna
+	rdma link delete srnb
+	ip netns delete a
+	ip netns delete b
+}
+
+dummy_link()
+{
+	local mtu=${1:-1500}
+	ip link add dummy0 mtu "$mtu" type dummy
+	ip addr add 10.1.0.1/24 dev dummy0
+	ip addr add fd01::1/64 dev dummy0 nodad
+	ip link set dummy0 up
+	rdma link add srn0 type "$SRN_LINK_TYPE" netdev dummy0 && wait_ready srn0
+}
+
+# wait_until SECONDS COMMAND…: until the command succeeds.
+wait_until()
+{
+	local tries=$(($1 * 20))
+	shift
+	while ((tries-- > 0)); do
+		"$@" && return
+		sleep 0.05
+	done
+	return 1
+}
+
+# Until each device's port is active and its character device is there.
+wait_ready()
+{
+	local device
+	for device in "$@"; do
+		wait_until 5 device_ready "$device" || {
+			echo "# $device did not become ready"
+			return 1
+		}
+	done
+}
+
+device_ready()
+{
+	local node
+	for node in "/sys/class/infiniband/$1/device/infiniband_verbs"/uverbs* \
+		/sys/class/infiniband_verbs/uverbs*; do
+		[[ -e $node && $(cat "$node/ibdev" 2> /dev/null) == "$1" ]] || continue
+		[[ -c /dev/infiniband/${node##*/} ]] || return 1
+		grep -q ACTIVE "/sys/class/infiniband/$1/ports/1/state"
+		return
+	done
+	return 1
+}
+
+# start_server LOG COMMAND…: in the background, never for longer than
+# SERVER_TIMEOUT; sets SERVER_PID. Line-buffered, so that the log can be waited on.
+: "${SERVER_TIMEOUT:=60}"
+start_server()
+{
+	local log=$1
+	shift
+	if [[ $1 == in_a || $1 == in_b ]]; then
+		set -- ip netns exec "${1#in_}" "${@:2}"
+	fi
+	timeout -k 2 "$SERVER_TIMEOUT" stdbuf -oL "$@" > "$log" 2>&1 < /dev/null &
+	SERVER_PID=$!
+}
+
+# wait_listening PORT: until someone listens there, by rdma_cm or TCP.
+wait_listening()
+{
+	wait_until 10 listening "$1"
+}
+
+listening()
+{
+	local n
+	rdma resource show cm_id 2> /dev/null |
+		grep -qE "state LISTEN.*:$1( |$)" && return
+	for n in '' a b; do
+		[[ -z $n || -e /run/netns/$n ]] || continue
+		ss ${n:+-N $n} -Hltn "sport = :$1" 2> /dev/null | grep -q . && return
+	done
+	return 1
+}
+
+# wait_server [SECONDS]: its exit status; ends it if it does not end by itself.
+wait_server()
+{
+	wait_until "${1:-10}" server_gone || kill "$SERVER_PID" 2> /dev/null
+	wait "$SERVER_PID"
+}
+
+server_gone()
+{
+	! kill -0 "$SERVER_PID" 2> /dev/null
+}
+
+stop_server()
+{
+	kill "$SERVER_PID" 2> /dev/null
+	wait "$SERVER_PID" 2> /dev/null
+}
