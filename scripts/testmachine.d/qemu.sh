@@ -7,6 +7,7 @@
 # Kernel arguments. Without KVM each of these is worth time: no mitigations, no
 # self-tests of ciphers, and none of the "rep movsb" string instructions, which
 # TCG runs byte by byte. slab_nomerge makes each slab cache visible by its name.
+# shellcheck disable=SC2054  # the commas belong to the arguments
 KERNEL_ARGS=(
 	console=ttyS0 quiet loglevel=4 panic=-1 oops=panic
 	mitigations=off nokaslr no_timer_check tsc=reliable audit=0
@@ -22,6 +23,7 @@ qemu_command()
 	machine=$(machine_dir)
 	local -a extra
 	read -ra extra <<< "$QEMU_EXTRA"
+	# shellcheck disable=SC2034,SC2054  # run.sh and shell.sh use it
 	QEMU=(
 		qemu-system-x86_64 -M pc -cpu Nehalem
 		-accel "tcg,thread=multi,tb-size=512"

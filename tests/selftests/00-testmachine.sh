@@ -11,7 +11,7 @@ tools_are_there()
 	local tool missing=''
 	for tool in rdma rping ucmatose ib_send_bw ibv_devinfo fi_pingpong fio \
 		iperf3 nvme iscsiadm mount.nfs ss tc strace; do
-		command -v $tool > /dev/null || missing+=" $tool"
+		command -v "$tool" > /dev/null || missing+=" $tool"
 	done
 	echo "missing:$missing"
 	[[ -z $missing ]]
