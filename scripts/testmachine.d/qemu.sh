@@ -41,6 +41,17 @@ qemu_command()
 	)
 }
 
+# The caller's variables that the machine's init hands to the script.
+exported_variables()
+{
+	local name
+	for name in SRN_LINK_TYPE ${SRN_ENV:-}; do
+		if [[ -n ${!name:-} ]]; then
+			printf 'export %s=%q\n' "$name" "${!name}"
+		fi
+	done
+}
+
 # Where the module and the provider of the machine's kernel are built.
 module_path()
 {

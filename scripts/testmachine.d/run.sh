@@ -59,12 +59,7 @@ prepare_out()
 # What the machine's init must know, as shell assignments.
 run_config()
 {
-	local name
 	printf 'MODE=run SCRIPT=%q TIMEOUT=%q CHECK_UNLOAD=%q\n' \
 		"$1" "$TIMEOUT" "$CHECK_UNLOAD"
-	for name in SRN_LINK_TYPE ${SRN_ENV:-}; do
-		if [[ -n ${!name:-} ]]; then
-			printf 'export %s=%q\n' "$name" "${!name}"
-		fi
-	done
+	exported_variables
 }
