@@ -41,7 +41,7 @@ build_machine()
 
 	check_build_tools
 	find_mirrors
-	rm -rf "$root/.build-$RELEASE."*
+	rm -rf --one-file-system "$root/.build-$RELEASE."*
 	work=$(mktemp -d "$root/.build-$RELEASE.XXXXXX")
 	chmod 755 "$work"
 	BUILD_LOG=$root/build-$RELEASE.log
@@ -103,7 +103,9 @@ make_tree()
 	local work=$1 archives
 	archives=$(cache_root)/archives
 	mkdir -p "$archives"
-	debootstrap --variant=minbase --cache-dir="$archives" \
+	# What it mounts in the tree must not outlive it, however it ends.
+	unshare --mount --propagation private \
+		debootstrap --variant=minbase --cache-dir="$archives" \
 		--include=ca-certificates "$RELEASE" "$work/tree" "$MIRROR"
 }
 

@@ -20,7 +20,7 @@ die()
 cache_root()
 {
 	printf '%s/testmachine\n' \
-		"${SRN_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/softrnic}"
+		"${SRN_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/softrnic}"
 }
 
 machine_dir()
@@ -76,6 +76,8 @@ host_sources()
 find_mirrors()
 {
 	local uri rel origin codename
+	# apt lists no sources whose indexes it never fetched.
+	[[ -n $(host_sources) ]] || apt-get -q update > /dev/null || true
 	# shellcheck source=/dev/null
 	codename=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
 	MIRROR='' SECURITY_MIRROR=''
