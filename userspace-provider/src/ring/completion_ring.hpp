@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/// \file
+/// The user's end of a completion queue.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "ring/shared_word.hpp"
+#include "softrnic-abi.h"
+
+namespace softrnic::provider {
+
+/// Not thread-safe, except for arm().
+class completion_ring {
+public:
+    completion_ring() noexcept = default;
+    completion_ring(srn_cq_ctrl* control, const srn_cqe* slots, std::uint32_t depth) noexcept
+        : control_(control), slots_(slots), depth_(depth) {}
+
+    /// Hands up to @count completions to @take, in order. Returns how many, or -1 if none can come
+    /// any more: the queue has overflowed, or its indices make no sense.
+    template <class Take>
+    int poll(int count, Take&& take) noexcept {
+        const auto wanted = static_cast<std::uint32_t>(count);
+        if (prod_ - cons_ < wanted) {
+            // Acquire: the entries that this index covers are complete.
+            prod_ = load_acquire(&control_->prod);
+            if (prod_ == cons_) return load_relaxed(&control_->error) == 0 ? 0 : -1;
+            if (prod_ - cons_ > depth_) {
+                prod_ = cons_;
+                return -1;
+            }
+        }
+        const std::uint32_t ready = prod_ - cons_;
+        const std::uint32_t taken = ready < wanted ? ready : wanted;
+        for (std::uint32_t i = 0; i < taken; ++i) take(slots_[(cons_ + i) & (depth_ - 1)]);
+        cons_ += taken;
+        // Release: the entries were read before the kernel may write them again.
+        store_release(&control_->cons, cons_);
+        return static_cast<int>(taken);
+    }
+
+    /// Asks for an event on the next completion, or on the next solicited or failed one. A request
+    /// for any that stands is not weakened.
+    void arm(bool solicited_only) noexcept {
+        const std::atomic_ref arm(control_->arm);
+        if (solicited_only) {
+            std::uint32_t expected = SRN_CQ_ARM_NONE;
+            arm.compare_exchange_strong(expected, SRN_CQ_ARM_SOLICITED, std::memory_order_relaxed);
+        } else {
+            arm.store(SRN_CQ_ARM_ANY, std::memory_order_relaxed);
+        }
+        // The poll that follows, as verbs demand, sees what the kernel produced before it saw this.
+        full_fence();
+    }
+
+private:
+    srn_cq_ctrl* control_ = nullptr;
+    const srn_cqe* slots_ = nullptr;
+    std::uint32_t depth_ = 0;
+    std::uint32_t prod_ = 0;  ///< as last seen
+    std::uint32_t cons_ = 0;
+};
+
+}  // namespace softrnic::provider

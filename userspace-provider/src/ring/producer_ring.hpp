@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/// \file
+/// The user's end of a ring of work requests: a send, receive or shared receive queue.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ring/shared_word.hpp"
+
+namespace softrnic::provider {
+
+/// Fill slot(), push() it, and publish() all that was pushed at once. Not thread-safe; each queue
+/// has a lock.
+class producer_ring {
+public:
+    /// Where the ring is. Each word points into memory shared with the kernel.
+    struct place {
+        std::uint32_t* prod;
+        std::uint32_t* cons;
+        std::uint32_t* kick;  ///< null: the kernel looks by itself
+        std::byte* slots;
+        std::uint32_t depth;  ///< a power of two
+        std::uint32_t stride;
+        std::uint32_t limit;  ///< most entries that may be outstanding, up to depth
+    };
+
+    producer_ring() noexcept = default;
+    explicit producer_ring(const place& where) noexcept : at_(where) {}
+
+    /// Whether the granted number of work requests is outstanding.
+    [[nodiscard]] bool full() noexcept {
+        if (prod_ - cons_ < at_.limit) return false;
+        if (at_.limit == 0) return true;
+        // Acquire: the kernel has finished reading the slots that this gives back.
+        cons_ = load_acquire(at_.cons);
+        // Not "==": whatever the word says, at most limit entries are outstanding.
+        return prod_ - cons_ >= at_.limit;
+    }
+
+    /// The slot to fill next. Only if not full().
+    [[nodiscard]] std::byte* slot() const noexcept {
+        return at_.slots + std::size_t{prod_ & (at_.depth - 1)} * at_.stride;
+    }
+
+    void push() noexcept { ++prod_; }
+
+    /// Shows the kernel what was pushed. True if it has to be told by a doorbell.
+    [[nodiscard]] bool publish() noexcept {
+        store_release(at_.prod, prod_);
+        if (at_.kick == nullptr) return false;
+        // Either the kernel, about to stop, still sees the new index, or its request for a kick is
+        // seen here.
+        full_fence();
+        return load_relaxed(at_.kick) != 0;
+    }
+
+private:
+    place at_{};
+    std::uint32_t prod_ = 0;
+    std::uint32_t cons_ = 0;  ///< as last seen, at most what the kernel has consumed
+};
+
+}  // namespace softrnic::provider

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/// \file
+/// A queue's memory, shared with the kernel module.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "softrnic-abi.h"
+
+namespace softrnic::provider {
+
+/// What the kernel says of one ring within a mapping.
+struct ring_shape {
+    std::uint32_t depth;
+    std::uint32_t offset;
+    std::uint32_t stride;
+};
+
+/// Whether an entry has room for its header and @count scatter/gather entries, or @bytes inline.
+constexpr bool fits_entry(std::uint32_t stride, std::uint32_t header,
+                          std::uint32_t count) noexcept {
+    return count <= SRN_MAX_SGE && header + count * sizeof(srn_sge) <= stride;
+}
+constexpr bool fits_inline(std::uint32_t stride, std::uint32_t header,
+                           std::uint32_t bytes) noexcept {
+    return std::uint64_t{header} + bytes <= stride;
+}
+
+/// Unmaps at its end. A forked child does not inherit it: two processes cannot both produce.
+class mapping {
+public:
+    mapping() noexcept = default;
+    mapping(const mapping&) = delete;
+    mapping& operator=(const mapping&) = delete;
+    ~mapping();
+
+    /// Maps what the kernel offers under @where. Returns 0 or an errno value.
+    [[nodiscard]] int open(int cmd_fd, const srn_mapping& where) noexcept;
+
+    [[nodiscard]] bool covers(std::size_t bytes) const noexcept { return bytes <= size_; }
+
+    /// Whether a control block of @control_size and this ring lie inside, ring behind control
+    /// block.
+    [[nodiscard]] bool holds(std::size_t control_size, const ring_shape& ring) const noexcept;
+
+    template <class T>
+    [[nodiscard]] T* at(std::size_t offset) const noexcept {
+        return reinterpret_cast<T*>(start_ + offset);
+    }
+
+private:
+    std::byte* start_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+}  // namespace softrnic::provider

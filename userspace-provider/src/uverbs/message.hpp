@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/// \file
+/// Requests and responses of uverbs commands.
+///
+/// The structures of <rdma/ib_user_verbs.h> end in flexible arrays for the driver's part, so they
+/// cannot be members or bases in C++: messages are laid out in bytes here.
+#pragma once
+
+#include <rdma/ib_user_verbs.h>
+
+#include <cstddef>
+#include <cstring>
+#include <type_traits>
+
+namespace softrnic::provider {
+
+/// Room for the command header and Core, which the ibv_cmd_* functions fill in.
+template <class Core>
+struct request {
+    alignas(8) std::byte bytes[sizeof(ib_uverbs_cmd_hdr) + sizeof(Core)] = {};
+
+    void* data() noexcept { return bytes; }
+};
+
+struct no_driver_part {};
+
+/// Room for Core, which the ibv_cmd_* functions read, and for what the driver adds. What an older
+/// kernel does not send stays zero.
+template <class Core, class Driver = no_driver_part>
+struct response {
+    static constexpr std::size_t driver_size =
+        std::is_same_v<Driver, no_driver_part> ? 0 : sizeof(Driver);
+    alignas(8) std::byte bytes[sizeof(Core) + driver_size] = {};
+
+    void* data() noexcept { return bytes; }
+
+    [[nodiscard]] Driver driver() const noexcept {
+        Driver part{};
+        std::memcpy(&part, bytes + sizeof(Core), driver_size);
+        return part;
+    }
+};
+
+}  // namespace softrnic::provider

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#include "verbs/context.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+#include "softrnic-abi.h"
+#include "util/memory.hpp"
+#include "uverbs/ioctl.hpp"
+
+namespace softrnic::provider {
+namespace {
+
+/// Whether libibverbs put the operations where applications look for them. If its table had
+/// another order than ours, some public pointer would be another operation's.
+bool operations_in_place(const device_context& ctx) noexcept {
+    const ibv_context_ops& data_path = ctx.context.ops;
+    return data_path.poll_cq == context_ops.poll_cq &&
+           data_path.req_notify_cq == context_ops.req_notify_cq &&
+           data_path.post_send == context_ops.post_send &&
+           data_path.post_recv == context_ops.post_recv &&
+           data_path.post_srq_recv == context_ops.post_srq_recv &&
+           ctx.alloc_td == context_ops.alloc_td && ctx.dealloc_td == context_ops.dealloc_td &&
+           ctx.alloc_parent_domain == context_ops.alloc_parent_domain &&
+           ctx.query_rt_values == context_ops.query_rt_values;
+}
+
+int get_context(device_context& ctx, verbs_device& device) noexcept {
+    std::uint32_t vectors = 0;
+    std::uint64_t core_support = 0;
+    srn_uresp_alloc_ctx ours{};
+
+    uverbs_ioctl<3> call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT);
+    call.out(UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, vectors);
+    call.out(UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, core_support);
+    call.out(UVERBS_ATTR_UHW_OUT, ours);
+    if (const int error = call.call(ctx.context.cmd_fd)) return error;
+
+    // libibverbs makes the async event descriptor itself, since async_fd stays -1.
+    ctx.context.num_comp_vectors = static_cast<int>(vectors);
+    device.core_support = core_support;
+    ctx.device_number = ours.dev_id;
+    ctx.max_inline = ours.max_inline;
+    ctx.features = ours.features;
+    return 0;
+}
+
+int set_up(device_context& ctx, ibv_device* device) noexcept {
+    if (const int error = get_context(ctx, *reinterpret_cast<verbs_device*>(device))) return error;
+    verbs_set_ops(&ctx, &context_ops);
+    if (operations_in_place(ctx)) return 0;
+    // As libibverbs does when a driver does not fit: said even though nobody asked for a log,
+    // since the only other sign would be a device that cannot be opened.
+    std::fprintf(stderr,
+                 "softrnic: this provider was built for rdma-core %d, and the libibverbs that "
+                 "loaded it is another one; rebuild the provider. Not opening %s\n",
+                 SRN_RDMA_CORE, device->name);
+    return EPROTONOSUPPORT;
+}
+
+}  // namespace
+
+verbs_context* open_context(ibv_device* device, int cmd_fd, void* /*private_data*/) noexcept {
+    // verbs_context is its first base, so it lies at offset 0. On failure cmd_fd is closed.
+    auto* ctx = static_cast<device_context*>(_verbs_init_and_alloc_context(
+        device, cmd_fd, sizeof(device_context), nullptr, SRN_DRIVER_ID));
+    if (ctx == nullptr) return nullptr;
+    if (const int error = set_up(*ctx, device)) {
+        free_context(&ctx->context);
+        return fail(error);
+    }
+    return ctx;
+}
+
+void free_context(ibv_context* base) noexcept {
+    device_context* ctx = context_of(base);
+    verbs_uninit_context(ctx);
+    std::free(ctx);
+}
+
+}  // namespace softrnic::provider

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#include "verbs/cq.hpp"
+
+#include <cerrno>
+#include <cstdint>
+
+#include "util/memory.hpp"
+#include "uverbs/ioctl.hpp"
+
+namespace softrnic::provider {
+namespace {
+
+struct request_cq {
+    std::uint32_t entries;
+    std::uint32_t vector;
+    ibv_comp_channel* channel;  ///< or null
+};
+
+int create_in_kernel(ibv_cq& cq, const request_cq& wanted, srn_uresp_create_cq& ours) noexcept {
+    // What events name the queue by.
+    const std::uint64_t user_handle = reinterpret_cast<std::uintptr_t>(&cq);
+    std::uint32_t granted = 0;
+
+    uverbs_ioctl<8> call(UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE);
+    const ib_uverbs_attr& handle = call.new_object(UVERBS_ATTR_CREATE_CQ_HANDLE);
+    call.in(UVERBS_ATTR_CREATE_CQ_CQE, wanted.entries);
+    call.in(UVERBS_ATTR_CREATE_CQ_USER_HANDLE, user_handle);
+    call.in(UVERBS_ATTR_CREATE_CQ_COMP_VECTOR, wanted.vector);
+    if (wanted.channel != nullptr) {
+        call.fd(UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL, wanted.channel->fd);
+    }
+    call.fd(UVERBS_ATTR_CREATE_CQ_EVENT_FD, cq.context->async_fd);
+    call.out(UVERBS_ATTR_CREATE_CQ_RESP_CQE, granted);
+    call.out(UVERBS_ATTR_UHW_OUT, ours);
+    if (const int error = call.call(cq.context->cmd_fd)) return error;
+
+    cq.handle = static_cast<std::uint32_t>(handle.data);
+    cq.cqe = static_cast<int>(granted);
+    return 0;
+}
+
+int map_ring(completion_queue& cq, const srn_uresp_create_cq& ours) noexcept {
+    if (const int error = cq.memory.open(cq.cq.context->cmd_fd, ours.map)) return error;
+    const ring_shape shape{ours.depth, ours.cqe_offset, sizeof(srn_cqe)};
+    if (!cq.memory.holds(sizeof(srn_cq_ctrl), shape)) return EPROTO;
+    cq.ring = completion_ring(cq.memory.at<srn_cq_ctrl>(0), cq.memory.at<srn_cqe>(ours.cqe_offset),
+                              ours.depth);
+    return 0;
+}
+
+}  // namespace
+
+ibv_cq* create_cq(ibv_context* base, int entries, ibv_comp_channel* channel, int vector) noexcept {
+    if (entries <= 0 || vector < 0) return fail(EINVAL);
+    auto cq = make<completion_queue>();
+    if (!cq) return fail(ENOMEM);
+    // libibverbs sets these when the queue is handed to it; destroying one needs them earlier.
+    cq->cq.context = base;
+    cq->cq.mutex = PTHREAD_MUTEX_INITIALIZER;
+    cq->cq.cond = PTHREAD_COND_INITIALIZER;
+
+    const request_cq wanted{static_cast<std::uint32_t>(entries), static_cast<std::uint32_t>(vector),
+                            channel};
+    srn_uresp_create_cq ours{};
+    if (const int error = create_in_kernel(cq->cq, wanted, ours)) return fail(error);
+    if (const int error = map_ring(*cq, ours)) {
+        ibv_cmd_destroy_cq(&cq->cq);
+        return fail(error);
+    }
+    return &cq.release()->cq;
+}
+
+int destroy_cq(ibv_cq* base) noexcept {
+    // Waits until every event of this queue is acknowledged.
+    if (const int error = ibv_cmd_destroy_cq(base)) return error;
+    reclaim(cq_of(base));
+    return 0;
+}
+
+}  // namespace softrnic::provider

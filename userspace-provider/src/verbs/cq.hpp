@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/// \file
+/// Completion queues. Making one is in cq.cpp, polling in poll.cpp.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include "abi/libibverbs_private.hpp"
+#include "ring/completion_ring.hpp"
+#include "softrnic-abi.h"
+#include "util/mapping.hpp"
+#include "util/queue_lock.hpp"
+
+namespace softrnic::provider {
+
+struct completion_queue : verbs_cq {
+    mapping memory;
+    alignas(SRN_LINE) queue_lock lock;  ///< of ring, except for arming
+    completion_ring ring;
+};
+
+inline completion_queue* cq_of(ibv_cq* base) noexcept {
+    return static_cast<completion_queue*>(reinterpret_cast<verbs_cq*>(base));
+}
+
+// Verbs.
+ibv_cq* create_cq(ibv_context* base, int entries, ibv_comp_channel* channel, int vector) noexcept;
+int destroy_cq(ibv_cq* base) noexcept;
+int poll_cq(ibv_cq* base, int count, ibv_wc* wc) noexcept;
+int req_notify_cq(ibv_cq* base, int solicited_only) noexcept;
+
+}  // namespace softrnic::provider

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// What a device says about itself.
+#include <rdma/ib_user_verbs.h>
+
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <ctime>
+
+#include "uverbs/message.hpp"
+#include "verbs/context.hpp"
+
+namespace softrnic::provider {
+
+int query_device(ibv_context* base, const ibv_query_device_ex_input* input,
+                 ibv_device_attr_ex* attr, std::size_t attr_size) noexcept {
+    ib_uverbs_ex_query_device_resp resp{};
+    std::size_t resp_size = sizeof(resp);
+    if (const int error =
+            ibv_cmd_query_device_any(base, input, attr, attr_size, &resp, &resp_size)) {
+        return error;
+    }
+    const std::uint64_t version = resp.base.fw_ver;
+    std::snprintf(attr->orig_attr.fw_ver, sizeof(attr->orig_attr.fw_ver),
+                  "%" PRIu64 ".%" PRIu64 ".%" PRIu64, version >> 32, (version >> 16) & 0xffff,
+                  version & 0xffff);
+    return 0;
+}
+
+int query_port(ibv_context* base, std::uint8_t port, ibv_port_attr* attr) noexcept {
+    request<ib_uverbs_query_port> req;
+    return ibv_cmd_query_port(base, port, attr, req.data(), sizeof(req));
+}
+
+int query_rt_values(ibv_context* /*base*/, ibv_values_ex* values) noexcept {
+    const std::uint32_t asked = values->comp_mask;
+    values->comp_mask = 0;
+    if ((asked & IBV_VALUES_MASK_RAW_CLOCK) != 0) {
+        // The clock of srn_cqe.timestamp.
+        if (::clock_gettime(CLOCK_REALTIME, &values->raw_clock) != 0) return errno;
+        values->comp_mask |= IBV_VALUES_MASK_RAW_CLOCK;
+    }
+    return 0;
+}
+
+}  // namespace softrnic::provider

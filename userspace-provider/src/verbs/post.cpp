@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// Posting work to a queue pair.
+#include <cerrno>
+#include <mutex>
+
+#include "verbs/doorbell.hpp"
+#include "verbs/qp.hpp"
+
+namespace softrnic::provider {
+namespace {
+
+struct posted {
+    int error;            ///< of the request that *bad_wr names; those before it are posted
+    bool doorbell_asked;  ///< the kernel wants to be told
+};
+
+posted post_to(send_queue& sq, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
+    posted result{0, false};
+    bool pushed = false;
+    const std::lock_guard guard(sq.lock);
+    // A hint, to refuse what the kernel would refuse. A QP in error takes requests and flushes
+    // them.
+    const bool idle = load_relaxed(sq.state) == SRN_QP_IDLE;
+    for (; wr != nullptr; wr = wr->next) {
+        if (idle) {
+            result.error = EINVAL;
+        } else if (sq.ring.full()) {
+            result.error = ENOMEM;
+        } else {
+            result.error = encode_send(*wr, sq.limits, sq.ring.slot());
+        }
+        if (result.error != 0) {
+            *bad_wr = wr;
+            break;
+        }
+        sq.ring.push();
+        pushed = true;
+    }
+    if (pushed) result.doorbell_asked = sq.ring.publish();
+    return result;
+}
+
+}  // namespace
+
+int post_send(ibv_qp* base, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
+    const posted result = post_to(qp_of(base)->sq, wr, bad_wr);
+    // Outside of the lock: the kernel transmits in this call.
+    if (result.doorbell_asked) {
+        if (const int error = ring(*base, doorbell::send)) {
+            *bad_wr = wr;
+            return error;
+        }
+    }
+    return result.error;
+}
+
+int post_recv(ibv_qp* base, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) noexcept {
+    const receive_queue::posted result = qp_of(base)->rq.post(wr, bad_wr);
+    if (result.doorbell_asked) {
+        if (const int error = ring(*base, doorbell::receive)) {
+            *bad_wr = wr;
+            return error;
+        }
+    }
+    return result.error;
+}
+
+}  // namespace softrnic::provider

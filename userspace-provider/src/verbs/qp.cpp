@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#include "verbs/qp.hpp"
+
+#include <rdma/ib_user_verbs.h>
+
+#include <cerrno>
+#include <cstdint>
+
+#include "util/memory.hpp"
+#include "uverbs/message.hpp"
+#include "verbs/pd.hpp"
+
+namespace softrnic::provider {
+namespace {
+
+int set_up_send(queue_pair& qp, const srn_uresp_create_qp& ours,
+                const ibv_qp_init_attr& attr) noexcept {
+    auto* control = qp.memory.at<srn_qp_ctrl>(0);
+    qp.sq.state = &control->state;
+    if (ours.sq_depth == 0) return 0;  // the ring stays full
+    const ring_shape shape{ours.sq_depth, ours.sq_offset, ours.sq_stride};
+    if (!qp.memory.holds(sizeof(srn_qp_ctrl), shape) || attr.cap.max_send_wr > ours.sq_depth ||
+        !fits_entry(ours.sq_stride, SRN_SEND_WQE_HEADER, ours.sq_max_sge) ||
+        !fits_inline(ours.sq_stride, SRN_SEND_WQE_HEADER, ours.sq_max_inline)) {
+        return EPROTO;
+    }
+    qp.sq.ring = producer_ring({
+        .prod = &control->sq_prod,
+        .cons = &control->sq_cons,
+        .kick = &control->sq_kick,
+        .slots = qp.memory.at<std::byte>(ours.sq_offset),
+        .depth = ours.sq_depth,
+        .stride = ours.sq_stride,
+        .limit = attr.cap.max_send_wr,
+    });
+    qp.sq.limits = {ours.sq_max_sge, ours.sq_max_inline, attr.sq_sig_all != 0};
+    return 0;
+}
+
+int set_up_receive(queue_pair& qp, const srn_uresp_create_qp& ours,
+                   const ibv_qp_init_attr& attr) noexcept {
+    if (ours.rq_depth == 0) return 0;  // the ring stays full
+    const ring_shape shape{ours.rq_depth, ours.rq_offset, ours.rq_stride};
+    if (!qp.memory.holds(sizeof(srn_qp_ctrl), shape) || attr.cap.max_recv_wr > ours.rq_depth ||
+        !fits_entry(ours.rq_stride, SRN_RECV_WQE_HEADER, ours.rq_max_sge)) {
+        return EPROTO;
+    }
+    auto* control = qp.memory.at<srn_qp_ctrl>(0);
+    qp.rq.ring = producer_ring({
+        .prod = &control->rq_prod,
+        .cons = &control->rq_cons,
+        .kick = &control->rq_kick,
+        .slots = qp.memory.at<std::byte>(ours.rq_offset),
+        .depth = ours.rq_depth,
+        .stride = ours.rq_stride,
+        .limit = attr.cap.max_recv_wr,
+    });
+    qp.rq.max_sge = ours.rq_max_sge;
+    return 0;
+}
+
+int set_up(queue_pair& qp, const srn_uresp_create_qp& ours, const ibv_qp_init_attr& attr) noexcept {
+    if (const int error = qp.memory.open(qp.qp.context->cmd_fd, ours.map)) return error;
+    if (!qp.memory.covers(sizeof(srn_qp_ctrl))) return EPROTO;
+    if (const int error = set_up_send(qp, ours, attr)) return error;
+    return set_up_receive(qp, ours, attr);
+}
+
+}  // namespace
+
+ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) noexcept {
+    auto qp = make<queue_pair>();
+    if (!qp) return fail(ENOMEM);
+    request<ib_uverbs_create_qp> req;
+    response<ib_uverbs_create_qp_resp, srn_uresp_create_qp> resp;
+    // On success attr->cap is what the kernel granted.
+    if (const int error = ibv_cmd_create_qp(pd, &qp->qp, attr, req.data(), sizeof(req), resp.data(),
+                                            sizeof(resp))) {
+        return fail(error);
+    }
+    if (single_threaded(pd)) {
+        qp->sq.lock.disable();
+        qp->rq.lock.disable();
+    }
+    if (const int error = set_up(*qp, resp.driver(), *attr)) {
+        ibv_cmd_destroy_qp(&qp->qp);
+        return fail(error);
+    }
+    return &qp.release()->qp;
+}
+
+int query_qp(ibv_qp* base, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init_attr) noexcept {
+    request<ib_uverbs_query_qp> req;
+    return ibv_cmd_query_qp(base, attr, mask, init_attr, req.data(), sizeof(req));
+}
+
+int modify_qp(ibv_qp* base, ibv_qp_attr* attr, int mask) noexcept {
+    request<ib_uverbs_modify_qp> req;
+    return ibv_cmd_modify_qp(base, attr, mask, req.data(), sizeof(req));
+}
+
+int destroy_qp(ibv_qp* base) noexcept {
+    // Waits until every event of this QP is acknowledged. Completions hold no reference to it.
+    if (const int error = ibv_cmd_destroy_qp(base)) return error;
+    reclaim(qp_of(base));
+    return 0;
+}
+
+}  // namespace softrnic::provider

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/// \file
+/// Queue pairs. Making one is in qp.cpp, posting to it in post.cpp.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+
+#include "abi/libibverbs_private.hpp"
+#include "ring/producer_ring.hpp"
+#include "ring/send_wqe.hpp"
+#include "softrnic-abi.h"
+#include "util/mapping.hpp"
+#include "util/queue_lock.hpp"
+#include "verbs/receive_queue.hpp"
+
+namespace softrnic::provider {
+
+struct send_queue {
+    queue_lock lock;  ///< of ring
+    producer_ring ring;
+    send_limits limits{};
+    std::uint32_t* state = nullptr;  ///< srn_qp_ctrl.state
+};
+
+/// The two queues are on lines of their own, for the threads that send and those that receive.
+struct queue_pair : verbs_qp {
+    mapping memory;
+    alignas(SRN_LINE) send_queue sq;
+    alignas(SRN_LINE) receive_queue rq;
+};
+
+inline queue_pair* qp_of(ibv_qp* base) noexcept {
+    return static_cast<queue_pair*>(reinterpret_cast<verbs_qp*>(base));
+}
+
+// Verbs.
+ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) noexcept;
+int query_qp(ibv_qp* base, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init_attr) noexcept;
+int modify_qp(ibv_qp* base, ibv_qp_attr* attr, int mask) noexcept;
+int destroy_qp(ibv_qp* base) noexcept;
+int post_send(ibv_qp* base, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept;
+int post_recv(ibv_qp* base, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) noexcept;
+
+}  // namespace softrnic::provider

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#include "verbs/srq.hpp"
+
+#include <rdma/ib_user_verbs.h>
+
+#include <cerrno>
+#include <cstdint>
+
+#include "util/memory.hpp"
+#include "uverbs/message.hpp"
+#include "verbs/pd.hpp"
+
+namespace softrnic::provider {
+namespace {
+
+int map_ring(shared_receive_queue& srq, const srn_uresp_create_srq& ours,
+             std::uint32_t limit) noexcept {
+    if (const int error = srq.memory.open(srq.srq.context->cmd_fd, ours.map)) return error;
+    const ring_shape shape{ours.depth, ours.rq_offset, ours.rq_stride};
+    if (!srq.memory.holds(sizeof(srn_srq_ctrl), shape) || limit > ours.depth ||
+        !fits_entry(ours.rq_stride, SRN_RECV_WQE_HEADER, ours.max_sge)) {
+        return EPROTO;
+    }
+    auto* control = srq.memory.at<srn_srq_ctrl>(0);
+    srq.queue.ring = producer_ring({
+        .prod = &control->prod,
+        .cons = &control->cons,
+        .kick = nullptr,
+        .slots = srq.memory.at<std::byte>(ours.rq_offset),
+        .depth = ours.depth,
+        .stride = ours.rq_stride,
+        .limit = limit,
+    });
+    srq.queue.max_sge = ours.max_sge;
+    return 0;
+}
+
+}  // namespace
+
+ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) noexcept {
+    auto srq = make<shared_receive_queue>();
+    if (!srq) return fail(ENOMEM);
+    request<ib_uverbs_create_srq> req;
+    response<ib_uverbs_create_srq_resp, srn_uresp_create_srq> resp;
+    if (const int error = ibv_cmd_create_srq(pd, &srq->srq, attr, req.data(), sizeof(req),
+                                             resp.data(), sizeof(resp))) {
+        return fail(error);
+    }
+    if (single_threaded(pd)) srq->queue.lock.disable();
+    if (const int error = map_ring(*srq, resp.driver(), attr->attr.max_wr)) {
+        ibv_cmd_destroy_srq(&srq->srq);
+        return fail(error);
+    }
+    return &srq.release()->srq;
+}
+
+int modify_srq(ibv_srq* base, ibv_srq_attr* attr, int mask) noexcept {
+    request<ib_uverbs_modify_srq> req;
+    return ibv_cmd_modify_srq(base, attr, mask, req.data(), sizeof(req));
+}
+
+int query_srq(ibv_srq* base, ibv_srq_attr* attr) noexcept {
+    request<ib_uverbs_query_srq> req;
+    return ibv_cmd_query_srq(base, attr, req.data(), sizeof(req));
+}
+
+int destroy_srq(ibv_srq* base) noexcept {
+    // Waits until every event of this queue is acknowledged.
+    if (const int error = ibv_cmd_destroy_srq(base)) return error;
+    reclaim(srq_of(base));
+    return 0;
+}
+
+int post_srq_recv(ibv_srq* base, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) noexcept {
+    return srq_of(base)->queue.post(wr, bad_wr).error;
+}
+
+}  // namespace softrnic::provider
