@@ -42,7 +42,7 @@ test_unit()
 test_fuzz()
 {
 	local fuzzer name share
-	local -a fuzzers
+	local -a fuzzers=()
 	if [[ -d $BUILD/fuzz ]]; then
 		mapfile -t fuzzers < <(find "$BUILD/fuzz/fuzz" -type f -executable \
 			-name '*fuzz*' ! -name '*.so*' 2> /dev/null | sort)

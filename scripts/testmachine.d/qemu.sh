@@ -107,16 +107,23 @@ add_module()
 	rmdir "$overlay/lib"
 }
 
+# Installed as "make install" does it, so that what users get is what is tested;
+# from a build that is not complete, at least the library.
 add_provider()
 {
 	local overlay=$1 library
-	for library in "$BUILD"/provider/{,src/}libsoftrnic-rdmav*.so; do
+	for library in "$BUILD"/provider/libsoftrnic-rdmav*.so; do
 		[[ -f $library ]] && break
 	done
 	if [[ ! -f $library ]]; then
 		say "the provider is not built (make provider): running without it"
 		return
 	fi
+	if DESTDIR=$overlay cmake --install "$BUILD/provider" > /dev/null 2>&1; then
+		rm -rf "$overlay/usr/include"
+		return
+	fi
+	say "the provider's build is not complete: taking its library only"
 	install -D -t "$overlay/usr/lib/x86_64-linux-gnu/libibverbs" "$library"
 	mkdir -p "$overlay/etc/libibverbs.d"
 	echo "driver softrnic" > "$overlay/etc/libibverbs.d/softrnic.driver"
