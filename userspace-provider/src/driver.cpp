@@ -14,7 +14,9 @@
 
 namespace softrnic::provider {
 
-constinit const verbs_context_ops context_ops = {
+namespace {
+
+constexpr verbs_context_ops context_ops = {
     .alloc_parent_domain = alloc_parent_domain,
     .alloc_pd = alloc_pd,
     .alloc_td = alloc_td,
@@ -42,8 +44,6 @@ constinit const verbs_context_ops context_ops = {
     .reg_mr = reg_mr,
     .req_notify_cq = req_notify_cq,
 };
-
-namespace {
 
 verbs_device* alloc_device(verbs_sysfs_dev* /*found*/) noexcept {
     auto device = make<verbs_device>();
@@ -87,4 +87,9 @@ constexpr verbs_device_ops device_ops = {
 }
 
 }  // namespace
+
+const verbs_context_ops& provider_ops() noexcept {
+    return context_ops;
+}
+
 }  // namespace softrnic::provider

@@ -24,9 +24,11 @@ public:
     int poll(int count, Take&& take) noexcept {
         const auto wanted = static_cast<std::uint32_t>(count);
         if (prod_ - cons_ < wanted) {
+            // Before the index: an overflowed queue is first emptied of what it got in time.
+            const bool dead = load_acquire(&control_->error) != 0;
             // Acquire: the entries that this index covers are complete.
             prod_ = load_acquire(&control_->prod);
-            if (prod_ == cons_) return load_relaxed(&control_->error) == 0 ? 0 : -1;
+            if (prod_ == cons_) return dead ? -1 : 0;
             if (prod_ - cons_ > depth_) {
                 prod_ = cons_;
                 return -1;

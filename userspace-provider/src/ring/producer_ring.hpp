@@ -46,6 +46,7 @@ public:
     void push() noexcept { ++prod_; }
 
     /// Shows the kernel what was pushed. True if it has to be told by a doorbell.
+    // NOLINTNEXTLINE(readability-make-member-function-const): it writes, through a pointer
     [[nodiscard]] bool publish() noexcept {
         store_release(at_.prod, prod_);
         if (at_.kick == nullptr) return false;

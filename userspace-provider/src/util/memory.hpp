@@ -4,6 +4,7 @@
 /// new: objects live in memory from aligned_alloc.
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
@@ -26,8 +27,7 @@ using owner = std::unique_ptr<T, destroy_and_free>;
 /// A value-initialised T, or null if there is no memory.
 template <class T>
 owner<T> make() noexcept {
-    static_assert(sizeof(T) % alignof(T) == 0);
-    constexpr std::size_t alignment = alignof(T) < sizeof(void*) ? sizeof(void*) : alignof(T);
+    constexpr std::size_t alignment = std::max(alignof(T), sizeof(void*));
     constexpr std::size_t size = (sizeof(T) + alignment - 1) / alignment * alignment;
     void* memory = std::aligned_alloc(alignment, size);
     return owner<T>(memory == nullptr ? nullptr : ::new (memory) T{});

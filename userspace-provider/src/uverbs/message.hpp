@@ -28,15 +28,16 @@ struct no_driver_part {};
 /// kernel does not send stays zero.
 template <class Core, class Driver = no_driver_part>
 struct response {
-    static constexpr std::size_t driver_size =
-        std::is_same_v<Driver, no_driver_part> ? 0 : sizeof(Driver);
-    alignas(8) std::byte bytes[sizeof(Core) + driver_size] = {};
+    static constexpr std::size_t driver_size() noexcept {
+        return std::is_same_v<Driver, no_driver_part> ? 0 : sizeof(Driver);
+    }
+    alignas(8) std::byte bytes[sizeof(Core) + driver_size()] = {};
 
     void* data() noexcept { return bytes; }
 
     [[nodiscard]] Driver driver() const noexcept {
         Driver part{};
-        std::memcpy(&part, bytes + sizeof(Core), driver_size);
+        std::memcpy(&part, bytes + sizeof(Core), driver_size());
         return part;
     }
 };

@@ -14,16 +14,14 @@ namespace {
 
 /// Whether libibverbs put the operations where applications look for them. If its table had
 /// another order than ours, some public pointer would be another operation's.
-bool operations_in_place(const device_context& ctx) noexcept {
+bool operations_in_place(const device_context& ctx, const verbs_context_ops& ours) noexcept {
     const ibv_context_ops& data_path = ctx.context.ops;
-    return data_path.poll_cq == context_ops.poll_cq &&
-           data_path.req_notify_cq == context_ops.req_notify_cq &&
-           data_path.post_send == context_ops.post_send &&
-           data_path.post_recv == context_ops.post_recv &&
-           data_path.post_srq_recv == context_ops.post_srq_recv &&
-           ctx.alloc_td == context_ops.alloc_td && ctx.dealloc_td == context_ops.dealloc_td &&
-           ctx.alloc_parent_domain == context_ops.alloc_parent_domain &&
-           ctx.query_rt_values == context_ops.query_rt_values;
+    return data_path.poll_cq == ours.poll_cq && data_path.req_notify_cq == ours.req_notify_cq &&
+           data_path.post_send == ours.post_send && data_path.post_recv == ours.post_recv &&
+           data_path.post_srq_recv == ours.post_srq_recv && ctx.alloc_td == ours.alloc_td &&
+           ctx.dealloc_td == ours.dealloc_td &&
+           ctx.alloc_parent_domain == ours.alloc_parent_domain &&
+           ctx.query_rt_values == ours.query_rt_values;
 }
 
 int get_context(device_context& ctx, verbs_device& device) noexcept {
@@ -48,8 +46,8 @@ int get_context(device_context& ctx, verbs_device& device) noexcept {
 
 int set_up(device_context& ctx, ibv_device* device) noexcept {
     if (const int error = get_context(ctx, *reinterpret_cast<verbs_device*>(device))) return error;
-    verbs_set_ops(&ctx, &context_ops);
-    if (operations_in_place(ctx)) return 0;
+    verbs_set_ops(&ctx, &provider_ops());
+    if (operations_in_place(ctx, provider_ops())) return 0;
     // As libibverbs does when a driver does not fit: said even though nobody asked for a log,
     // since the only other sign would be a device that cannot be opened.
     std::fprintf(stderr,

@@ -34,6 +34,6 @@ int query_port(ibv_context* base, std::uint8_t port, ibv_port_attr* attr) noexce
 int query_rt_values(ibv_context* base, ibv_values_ex* values) noexcept;
 
 /// The operations that every context gets.
-extern const verbs_context_ops context_ops;
+const verbs_context_ops& provider_ops() noexcept;
 
 }  // namespace softrnic::provider

@@ -18,7 +18,7 @@ struct request_cq {
 
 int create_in_kernel(ibv_cq& cq, const request_cq& wanted, srn_uresp_create_cq& ours) noexcept {
     // What events name the queue by.
-    const std::uint64_t user_handle = reinterpret_cast<std::uintptr_t>(&cq);
+    const auto user_handle = std::uint64_t{reinterpret_cast<std::uintptr_t>(&cq)};
     std::uint32_t granted = 0;
 
     uverbs_ioctl<8> call(UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE);

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#include "fake_kernel.hpp"
+
+#include <gtest/gtest.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstring>
+
+#include "abi/libibverbs_private.hpp"
+
+namespace softrnic::provider::test {
+
+namespace {
+constexpr std::size_t area = 64 * 1024;  // of one queue
+constexpr std::size_t areas = 3;
+}  // namespace
+
+fake_kernel* the_kernel = nullptr;
+
+fake_kernel::fake_kernel() : fd_(::memfd_create("fake-kernel", 0)) {
+    EXPECT_EQ(the_kernel, nullptr);
+    the_kernel = this;
+    EXPECT_EQ(::ftruncate(fd_, areas * area), 0);
+    memory_ = static_cast<std::byte*>(
+        ::mmap(nullptr, areas * area, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0));
+    context_.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+    context_.context.cmd_fd = fd_;
+    context_.context.async_fd = -1;
+
+    qp.map = {0, area};
+    qp.sq_depth = 4;
+    qp.sq_offset = sizeof(srn_qp_ctrl);
+    qp.sq_stride = 128;
+    qp.sq_max_sge = 3;
+    qp.sq_max_inline = 64;
+    qp.rq_depth = 4;
+    qp.rq_offset = qp.sq_offset + qp.sq_depth * qp.sq_stride;
+    qp.rq_stride = 64;
+    qp.rq_max_sge = 2;
+    srq.map = {area, area};
+    srq.depth = 8;
+    srq.rq_offset = sizeof(srn_srq_ctrl);
+    srq.rq_stride = 64;
+    srq.max_sge = 2;
+    cq.map = {2 * area, area};
+    cq.depth = 16;
+    cq.cqe_offset = sizeof(srn_cq_ctrl);
+}
+
+fake_kernel::~fake_kernel() {
+    EXPECT_EQ(objects, 0);
+    ::munmap(memory_, areas * area);
+    ::close(fd_);
+    the_kernel = nullptr;
+}
+
+void fake_kernel::complete(const srn_cqe& cqe) {
+    srn_cq_ctrl& control = cq_control();
+    auto* cqes = at<srn_cqe>(cq.map.key + cq.cqe_offset);
+    cqes[control.prod & (cq.depth - 1)] = cqe;
+    ++control.prod;
+}
+
+int fake_kernel::ring(const rung& bell) {
+    doorbells.push_back(bell);
+    if (doorbell_errors.empty()) return 0;
+    const int error = doorbell_errors.front();
+    doorbell_errors.pop_front();
+    return error;
+}
+
+namespace {
+
+template <class Driver>
+void answer(void* resp, std::size_t size, std::size_t core_size, const Driver& driver) {
+    ASSERT_EQ(size, core_size + sizeof(driver));
+    std::memcpy(static_cast<std::byte*>(resp) + core_size, &driver, sizeof(driver));
+}
+
+const ib_uverbs_attr* find(const ib_uverbs_ioctl_hdr& header, std::uint16_t id) {
+    for (int i = 0; i < header.num_attrs; ++i) {
+        if (header.attrs[i].attr_id == id) return &header.attrs[i];
+    }
+    return nullptr;
+}
+
+template <class T>
+T* pointer_in(const ib_uverbs_attr& attr) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): that is how attributes carry addresses
+    return reinterpret_cast<T*>(attr.data);
+}
+
+template <class T>
+void reply(const ib_uverbs_ioctl_hdr& header, std::uint16_t id, const T& value) {
+    const ib_uverbs_attr* attr = find(header, id);
+    ASSERT_NE(attr, nullptr);
+    ASSERT_EQ(attr->len, sizeof(T));
+    std::memcpy(pointer_in<void>(*attr), &value, sizeof(T));
+}
+
+int create_cq(const ib_uverbs_ioctl_hdr& header) {
+    EXPECT_EQ(find(header, UVERBS_ATTR_CREATE_CQ_CQE)->len, sizeof(std::uint32_t));
+    EXPECT_EQ(find(header, UVERBS_ATTR_CREATE_CQ_USER_HANDLE)->len, sizeof(std::uint64_t));
+    EXPECT_EQ(find(header, UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL), nullptr);
+    reply(header, UVERBS_ATTR_CREATE_CQ_RESP_CQE, std::uint32_t{the_kernel->cq.depth});
+    reply(header, UVERBS_ATTR_UHW_OUT, the_kernel->cq);
+    const_cast<ib_uverbs_attr*>(find(header, UVERBS_ATTR_CREATE_CQ_HANDLE))->data = 77;
+    ++the_kernel->objects;
+    return 0;
+}
+
+int invoke_write(const ib_uverbs_ioctl_hdr& header) {
+    const auto* core_in = find(header, UVERBS_ATTR_CORE_IN);
+    EXPECT_EQ(core_in->len, sizeof(ib_uverbs_post_send));
+    EXPECT_EQ(find(header, UVERBS_ATTR_CORE_OUT)->len, sizeof(ib_uverbs_post_send_resp));
+    const auto& command = *pointer_in<ib_uverbs_post_send>(*core_in);
+    EXPECT_EQ(command.wr_count, 0U);
+    const auto number = static_cast<std::uint32_t>(find(header, UVERBS_ATTR_WRITE_CMD)->data);
+    return the_kernel->ring({number, command.qp_handle, true});
+}
+
+int uverbs_ioctl_call(const ib_uverbs_ioctl_hdr& header) {
+    EXPECT_EQ(header.driver_id, SRN_DRIVER_ID);
+    EXPECT_EQ(header.length, sizeof(header) + header.num_attrs * sizeof(ib_uverbs_attr));
+    if (header.object_id == UVERBS_OBJECT_CQ) return create_cq(header);
+    if (header.method_id == UVERBS_METHOD_INVOKE_WRITE) return invoke_write(header);
+    return EOPNOTSUPP;
+}
+
+/// As strict as the uverbs core of the kernel.
+int uverbs_write(const void* data, std::size_t size) {
+    ib_uverbs_cmd_hdr header{};
+    std::memcpy(&header, data, sizeof(header));
+    const auto& command = *reinterpret_cast<const ib_uverbs_post_send*>(
+        static_cast<const std::byte*>(data) + sizeof(header));
+    const std::size_t wqe_size = header.command == IB_USER_VERBS_CMD_POST_SEND
+                                     ? sizeof(ib_uverbs_send_wr)
+                                     : sizeof(ib_uverbs_recv_wr);
+    if (size != sizeof(header) + sizeof(ib_uverbs_post_send) || header.in_words * 4 != size ||
+        header.out_words * 4 != sizeof(ib_uverbs_post_send_resp) || command.response == 0 ||
+        command.wr_count != 0 || command.sge_count != 0 || command.wqe_size < wqe_size) {
+        ADD_FAILURE() << "malformed doorbell";
+        return EINVAL;
+    }
+    return the_kernel->ring({header.command, command.qp_handle, false});
+}
+
+int fail_with(int error) {
+    if (error == 0) return 0;
+    errno = error;
+    return -1;
+}
+
+}  // namespace
+}  // namespace softrnic::provider::test
+
+using softrnic::provider::test::the_kernel;
+
+extern "C" {
+
+// NOLINTBEGIN(bugprone-reserved-identifier): the names that ld --wrap makes
+ssize_t __real_write(int fd, const void* data, std::size_t size);
+ssize_t __wrap_write(int fd, const void* data, std::size_t size);
+int __wrap_ioctl(int fd, unsigned long request, ...);
+
+ssize_t __wrap_write(int fd, const void* data, std::size_t size) {
+    if (the_kernel == nullptr || fd != the_kernel->fd()) return __real_write(fd, data, size);
+    const int error = softrnic::provider::test::uverbs_write(data, size);
+    return error != 0 ? softrnic::provider::test::fail_with(error) : static_cast<ssize_t>(size);
+}
+
+int __wrap_ioctl(int /*fd*/, unsigned long request, ...) {
+    va_list arguments;
+    va_start(arguments, request);
+    const auto* header = va_arg(arguments, const ib_uverbs_ioctl_hdr*);
+    va_end(arguments);
+    EXPECT_EQ(request, RDMA_VERBS_IOCTL);
+    return softrnic::provider::test::fail_with(
+        softrnic::provider::test::uverbs_ioctl_call(*header));
+}
+
+// NOLINTEND(bugprone-reserved-identifier)
+
+int ibv_cmd_alloc_pd(ibv_context* context, ibv_pd* pd, void* /*cmd*/, std::size_t /*size*/,
+                     void* /*resp*/, std::size_t /*resp_size*/) {
+    pd->context = context;
+    pd->handle = 5;
+    ++the_kernel->objects;
+    return 0;
+}
+
+int ibv_cmd_dealloc_pd(ibv_pd* /*pd*/) {
+    --the_kernel->objects;
+    return 0;
+}
+
+int ibv_cmd_create_qp(ibv_pd* pd, ibv_qp* qp, ibv_qp_init_attr* attr, void* /*cmd*/,
+                      std::size_t size, void* resp, std::size_t resp_size) {
+    EXPECT_EQ(size, sizeof(ib_uverbs_cmd_hdr) + sizeof(ib_uverbs_create_qp));
+    qp->context = pd->context;
+    qp->handle = 33;
+    qp->qp_num = 1234;
+    attr->cap.max_send_sge = the_kernel->qp.sq_max_sge;
+    attr->cap.max_recv_sge = the_kernel->qp.rq_max_sge;
+    attr->cap.max_inline_data = the_kernel->qp.sq_max_inline;
+    softrnic::provider::test::answer(resp, resp_size, sizeof(ib_uverbs_create_qp_resp),
+                                     the_kernel->qp);
+    ++the_kernel->objects;
+    return 0;
+}
+
+int ibv_cmd_destroy_qp(ibv_qp* /*qp*/) {
+    --the_kernel->objects;
+    return 0;
+}
+
+int ibv_cmd_query_qp(ibv_qp*, ibv_qp_attr*, int, ibv_qp_init_attr*, void*, std::size_t) {
+    return 0;
+}
+
+int ibv_cmd_modify_qp(ibv_qp*, ibv_qp_attr*, int, void*, std::size_t) {
+    return 0;
+}
+
+int ibv_cmd_create_srq(ibv_pd* pd, ibv_srq* srq, ibv_srq_init_attr* attr, void* /*cmd*/,
+                       std::size_t /*size*/, void* resp, std::size_t resp_size) {
+    srq->context = pd->context;
+    srq->handle = 44;
+    attr->attr.max_sge = the_kernel->srq.max_sge;
+    softrnic::provider::test::answer(resp, resp_size, sizeof(ib_uverbs_create_srq_resp),
+                                     the_kernel->srq);
+    ++the_kernel->objects;
+    return 0;
+}
+
+int ibv_cmd_modify_srq(ibv_srq*, ibv_srq_attr*, int, void*, std::size_t) {
+    return 0;
+}
+
+int ibv_cmd_query_srq(ibv_srq*, ibv_srq_attr*, void*, std::size_t) {
+    return 0;
+}
+
+int ibv_cmd_destroy_srq(ibv_srq* /*srq*/) {
+    --the_kernel->objects;
+    return 0;
+}
+
+int ibv_cmd_destroy_cq(ibv_cq* /*cq*/) {
+    --the_kernel->objects;
+    return 0;
+}
+
+}  // extern "C"

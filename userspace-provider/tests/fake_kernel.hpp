@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/// \file
+/// Stands in for libibverbs' commands and for the kernel module behind them: hands out queues whose
+/// rings lie in a memory file, and answers doorbells as a test tells it to.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "softrnic-abi.h"
+#include "verbs/context.hpp"
+
+namespace softrnic::provider::test {
+
+struct rung {
+    std::uint32_t command;  ///< IB_USER_VERBS_CMD_POST_*
+    std::uint32_t qp_handle;
+    bool by_ioctl;
+};
+
+/// One at a time exists; the fake commands use it.
+class fake_kernel {
+public:
+    fake_kernel();
+    fake_kernel(const fake_kernel&) = delete;
+    fake_kernel& operator=(const fake_kernel&) = delete;
+    ~fake_kernel();
+
+    ibv_context* context() { return &context_.context; }
+
+    /// The next doorbells fail with these; 0 is success. After them all succeed.
+    std::deque<int> doorbell_errors;
+    std::vector<rung> doorbells;
+
+    /// What create commands answer. Tests may make nonsense of it.
+    srn_uresp_create_qp qp{};
+    srn_uresp_create_srq srq{};
+    srn_uresp_create_cq cq{};
+    int objects = 0;  ///< QPs, SRQs and CQs that exist
+
+    /// The kernel's view of the newest queue of each kind.
+    srn_qp_ctrl& qp_control() { return *at<srn_qp_ctrl>(qp.map.key); }
+    srn_srq_ctrl& srq_control() { return *at<srn_srq_ctrl>(srq.map.key); }
+    srn_cq_ctrl& cq_control() { return *at<srn_cq_ctrl>(cq.map.key); }
+    srn_send_wqe& send_wqe(std::uint32_t i) {
+        return *at<srn_send_wqe>(qp.map.key + qp.sq_offset + i * qp.sq_stride);
+    }
+    srn_recv_wqe& recv_wqe(std::uint32_t i) {
+        return *at<srn_recv_wqe>(qp.map.key + qp.rq_offset + i * qp.rq_stride);
+    }
+    srn_recv_wqe& srq_wqe(std::uint32_t i) {
+        return *at<srn_recv_wqe>(srq.map.key + srq.rq_offset + i * srq.rq_stride);
+    }
+    void complete(const srn_cqe& cqe);
+
+    [[nodiscard]] int fd() const { return fd_; }
+    int ring(const rung& bell);
+
+private:
+    template <class T>
+    T* at(std::uint64_t offset) {
+        return reinterpret_cast<T*>(memory_ + offset);
+    }
+
+    int fd_;
+    std::byte* memory_;
+    device_context context_{};
+};
+
+extern fake_kernel* the_kernel;
+
+}  // namespace softrnic::provider::test

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// The verbs of the data path, and the making of queues, on the fake kernel.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "verbs/cq.hpp"
+#include "verbs/srq.hpp"
+#include "verbs_fixture.hpp"
+
+namespace softrnic::provider {
+namespace {
+
+class Post : public test::qp_test {};
+
+TEST_F(Post, SendsShowUpInTheRing) {
+    ASSERT_EQ(send(2), 0);
+    EXPECT_EQ(kernel.qp_control().sq_prod, 2U);
+    EXPECT_EQ(kernel.send_wqe(0).wr_id, 0U);
+    EXPECT_EQ(kernel.send_wqe(1).wr_id, 1U);
+    EXPECT_EQ(kernel.send_wqe(1).flags, SRN_WR_SIGNALED);
+    EXPECT_TRUE(kernel.doorbells.empty());
+}
+
+TEST_F(Post, SendToAnIdleQpIsRefused) {
+    kernel.qp_control().state = SRN_QP_IDLE;
+    EXPECT_EQ(send(2), EINVAL);
+    EXPECT_EQ(bad_send, &sends[0]);
+    EXPECT_EQ(kernel.qp_control().sq_prod, 0U);
+}
+
+TEST_F(Post, SendToAQpInErrorIsTaken) {
+    kernel.qp_control().state = SRN_QP_ERROR;
+    EXPECT_EQ(send(1), 0);
+    EXPECT_EQ(kernel.qp_control().sq_prod, 1U);
+}
+
+TEST_F(Post, GrantedNumberOfSendsMayBeOutstanding) {
+    EXPECT_EQ(send(5), ENOMEM);
+    EXPECT_EQ(bad_send, &sends[3]);
+    EXPECT_EQ(kernel.qp_control().sq_prod, 3U);
+    kernel.qp_control().sq_cons = 2;
+    EXPECT_EQ(send(2), 0);
+    EXPECT_EQ(send(1), ENOMEM);
+    EXPECT_EQ(bad_send, &sends[0]);
+}
+
+TEST_F(Post, WhatIsInFrontOfABadSendIsPostedAndKicked) {
+    kernel.qp_control().sq_kick = 1;
+    chain(3);
+    sends[2].opcode = IBV_WR_BIND_MW;
+    EXPECT_EQ(post_send(qp, sends, &bad_send), EINVAL);
+    EXPECT_EQ(bad_send, &sends[2]);
+    EXPECT_EQ(kernel.qp_control().sq_prod, 2U);
+    EXPECT_EQ(kernel.doorbells.size(), 1U);
+}
+
+TEST_F(Post, ReceivesMayBePostedAnyTime) {
+    kernel.qp_control().state = SRN_QP_IDLE;
+    EXPECT_EQ(receive(4), ENOMEM);
+    EXPECT_EQ(bad_receive, &receives[3]);
+    EXPECT_EQ(kernel.qp_control().rq_prod, 3U);
+    EXPECT_EQ(kernel.recv_wqe(2).wr_id, 2U);
+}
+
+TEST_F(Post, ReceiveWithTooManyEntriesIsRefused) {
+    ibv_sge sges[3] = {};
+    chain(2);
+    receives[1].sg_list = sges;
+    receives[1].num_sge = 3;
+    EXPECT_EQ(post_recv(qp, receives, &bad_receive), EINVAL);
+    EXPECT_EQ(bad_receive, &receives[1]);
+    EXPECT_EQ(kernel.qp_control().rq_prod, 1U);
+}
+
+TEST_F(Post, QueuesThatWereNotAskedForAreFull) {
+    kernel.qp.sq_depth = 0;
+    kernel.qp.rq_depth = 0;
+    ibv_qp_init_attr none{};
+    ibv_qp* empty = create_qp(pd, &none);
+    ASSERT_NE(empty, nullptr);
+    chain(1);
+    EXPECT_EQ(post_send(empty, sends, &bad_send), ENOMEM);
+    EXPECT_EQ(post_recv(empty, receives, &bad_receive), ENOMEM);
+    EXPECT_EQ(destroy_qp(empty), 0);
+}
+
+TEST_F(Post, SharedReceivesNeedNoDoorbell) {
+    ibv_srq_init_attr srq_attr{};
+    srq_attr.attr.max_wr = 5;
+    ibv_srq* srq = create_srq(pd, &srq_attr);
+    ASSERT_NE(srq, nullptr);
+    chain(6);
+    EXPECT_EQ(post_srq_recv(srq, receives, &bad_receive), ENOMEM);
+    EXPECT_EQ(bad_receive, &receives[5]);
+    EXPECT_EQ(kernel.srq_control().prod, 5U);
+    EXPECT_EQ(kernel.srq_wqe(4).wr_id, 4U);
+    EXPECT_TRUE(kernel.doorbells.empty());
+    EXPECT_EQ(destroy_srq(srq), 0);
+}
+
+// A kernel module whose answer makes no sense: an error, no access, and nothing left behind.
+TEST_F(Post, NonsenseFromTheKernelIsRefused) {
+    const srn_uresp_create_qp good = kernel.qp;
+    const auto refused = [this] {
+        ibv_qp_init_attr wanted = attr;
+        return create_qp(pd, &wanted) == nullptr && errno == EPROTO;
+    };
+    kernel.qp.sq_depth = 3;
+    EXPECT_TRUE(refused());
+    kernel.qp = good;
+    kernel.qp.rq_offset = 0;
+    EXPECT_TRUE(refused());
+    kernel.qp = good;
+    kernel.qp.sq_stride = 64;  // too small for the granted entries
+    EXPECT_TRUE(refused());
+    kernel.qp = good;
+    kernel.qp.sq_max_inline = 81;
+    EXPECT_TRUE(refused());
+    kernel.qp = good;
+    kernel.qp.rq_depth = 2;  // less than granted
+    EXPECT_TRUE(refused());
+    kernel.qp = good;
+    kernel.qp.map.size = 64;
+    EXPECT_TRUE(refused());
+    kernel.qp = good;
+
+    kernel.srq.max_sge = 4;
+    ibv_srq_init_attr srq_attr{};
+    EXPECT_EQ(create_srq(pd, &srq_attr), nullptr);
+    EXPECT_EQ(errno, EPROTO);
+    kernel.cq.depth = 15;
+    EXPECT_EQ(create_cq(kernel.context(), 1, nullptr, 0), nullptr);
+    EXPECT_EQ(errno, EPROTO);
+}
+
+TEST(Poll, CompletionsBecomeWorkCompletions) {
+    test::fake_kernel kernel;
+    ibv_cq* cq = create_cq(kernel.context(), 10, nullptr, 0);
+    ASSERT_NE(cq, nullptr);
+    EXPECT_EQ(cq->handle, 77U);
+    EXPECT_EQ(cq->cqe, 16);
+    EXPECT_EQ(cq->context, kernel.context());
+
+    ibv_wc wc[4];
+    EXPECT_EQ(poll_cq(cq, 4, wc), 0);
+    EXPECT_EQ(poll_cq(cq, 0, wc), 0);
+    EXPECT_EQ(poll_cq(cq, -1, wc), 0);
+    kernel.complete({.wr_id = 1,
+                     .timestamp = 0,
+                     .byte_len = 100,
+                     .qp_num = 9,
+                     .ex = 55,
+                     .status = IBV_WC_SUCCESS,
+                     .opcode = IBV_WC_RECV,
+                     .flags = SRN_CQE_WITH_INV});
+    kernel.complete({.wr_id = 2,
+                     .timestamp = 0,
+                     .byte_len = 0,
+                     .qp_num = 9,
+                     .ex = 0,
+                     .status = IBV_WC_WR_FLUSH_ERR,
+                     .opcode = IBV_WC_SEND,
+                     .flags = 0});
+    ASSERT_EQ(poll_cq(cq, 4, wc), 2);
+    EXPECT_EQ(wc[0].wr_id, 1U);
+    EXPECT_EQ(wc[0].status, IBV_WC_SUCCESS);
+    EXPECT_EQ(wc[0].opcode, IBV_WC_RECV);
+    EXPECT_EQ(wc[0].byte_len, 100U);
+    EXPECT_EQ(wc[0].qp_num, 9U);
+    EXPECT_EQ(wc[0].wc_flags, unsigned{IBV_WC_WITH_INV});
+    EXPECT_EQ(wc[0].invalidated_rkey, 55U);
+    EXPECT_EQ(wc[0].vendor_err, 0U);
+    EXPECT_EQ(wc[1].wr_id, 2U);
+    EXPECT_EQ(wc[1].status, IBV_WC_WR_FLUSH_ERR);
+    EXPECT_EQ(wc[1].wc_flags, 0U);
+
+    EXPECT_EQ(req_notify_cq(cq, 1), 0);
+    EXPECT_EQ(kernel.cq_control().arm, std::uint32_t{SRN_CQ_ARM_SOLICITED});
+    EXPECT_EQ(req_notify_cq(cq, 0), 0);
+    EXPECT_EQ(kernel.cq_control().arm, std::uint32_t{SRN_CQ_ARM_ANY});
+
+    kernel.cq_control().error = 1;
+    EXPECT_LT(poll_cq(cq, 4, wc), 0);
+    EXPECT_EQ(destroy_cq(cq), 0);
+}
+
+TEST(CreateCq, RefusesSenselessArguments) {
+    test::fake_kernel kernel;
+    EXPECT_EQ(create_cq(kernel.context(), 0, nullptr, 0), nullptr);
+    EXPECT_EQ(errno, EINVAL);
+    EXPECT_EQ(create_cq(kernel.context(), 1, nullptr, -1), nullptr);
+    EXPECT_EQ(errno, EINVAL);
+}
+
+}  // namespace
+}  // namespace softrnic::provider
