@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// Both ends of an FPDU stream: FPDUs as the module's sender makes them, and what its parser makes
+// of a stream that arrives in pieces.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "wire.hpp"
+
+struct fpdu_recipe {
+    srn_rdmap_opcode op = SRN_OP_SEND;
+    byte_vector payload;
+    std::uint32_t msn = 1;  // untagged
+    std::uint32_t mo = 0;
+    std::uint32_t stag = 0;
+    std::uint64_t to = 0;  // tagged
+    bool last = true;
+    bool crc = true;
+};
+
+// The bytes before padding and CRC.
+inline byte_vector fpdu_body(const fpdu_recipe& r) {
+    const auto length = static_cast<std::uint32_t>(r.payload.size());
+    byte_vector body;
+    if (srn_opcodes[r.op].tagged) {
+        srn_wire_tagged header;
+        srn_put_tagged(&header, r.op, r.stag, r.to, length, r.last);
+        body = bytes_of(header);
+    } else {
+        srn_wire_untagged header;
+        srn_put_untagged(&header, r.op, r.stag, r.msn, r.mo, length, r.last);
+        body = bytes_of(header);
+    }
+    append(body, r.payload);
+    return body;
+}
+
+inline byte_vector with_trailer(byte_vector body, bool crc) {
+    const auto length = static_cast<std::uint32_t>(body.size());
+    std::uint8_t trailer[SRN_MAX_TRAILER];
+    const std::uint32_t n =
+        srn_put_trailer(trailer, length, crc, crc32c(SRN_CRC_SEED, body.data(), length));
+    append(body, {trailer, n});
+    return body;
+}
+
+inline byte_vector make_fpdu(const fpdu_recipe& r) {
+    return with_trailer(fpdu_body(r), r.crc);
+}
+
+// Gives every whole FPDU of a stream the CRC that it should have.
+inline void repair_crcs(byte_vector& stream) {
+    std::size_t at = 0;
+    while (stream.size() - at >= SRN_MPA_LENGTH) {
+        const std::size_t ulpdu = static_cast<std::size_t>(stream[at] << 8 | stream[at + 1]);
+        const std::size_t before_crc = (SRN_MPA_LENGTH + ulpdu + 3) / 4 * 4;
+        if (stream.size() - at < before_crc + SRN_CRC_LEN) return;
+        const std::uint32_t crc =
+            ~crc32c(SRN_CRC_SEED, &stream[at], static_cast<unsigned>(before_crc));
+        at += before_crc;
+        for (int shift = 0; shift < 32; shift += 8)
+            stream[at++] = static_cast<std::uint8_t>(crc >> shift);
+    }
+}
+
+struct received_fpdu {
+    srn_rdmap_header header{};
+    byte_vector header_bytes;
+    byte_vector payload;
+    bool complete = false;
+
+    bool operator==(const received_fpdu&) const = default;
+};
+
+// A parser together with everything that came out of it. feed() holds the parser to the rules of
+// its contract; the first one that it breaks is named by broken_rule().
+class receiver {
+public:
+    explicit receiver(bool crc) { srn_fpdu_init(&parser_, crc); }
+
+    // False once the stream has failed.
+    bool feed(byte_span piece) {
+        const exact_copy bytes(piece);
+        std::uint32_t at = 0;
+        for (;;) {
+            srn_fpdu_event event{};
+            const std::uint32_t left = bytes.size() - at;
+            const std::uint32_t used = srn_fpdu_parse(&parser_, bytes.data() + at, left, &event);
+            rule(used <= left, "more is consumed than there was");
+            if (!rule_.empty()) return false;
+            rule(event.type == SRN_FPDU_MORE || event.type == SRN_FPDU_ERROR || used > 0,
+                 "an event without input");
+            take(event, bytes.data() + at, used, left);
+            at += used;
+            consumed_ += used;
+            if (event.type == SRN_FPDU_ERROR || !rule_.empty()) return false;
+            if (event.type == SRN_FPDU_MORE) return true;
+        }
+    }
+
+    [[nodiscard]] const std::vector<received_fpdu>& fpdus() const { return fpdus_; }
+    [[nodiscard]] const std::optional<srn_term_code>& error() const { return error_; }
+    [[nodiscard]] const std::string& broken_rule() const { return rule_; }
+    [[nodiscard]] bool at_boundary() const { return srn_fpdu_at_boundary(&parser_); }
+    [[nodiscard]] std::size_t consumed() const { return consumed_; }
+    [[nodiscard]] srn_fpdu_parser& parser() { return parser_; }
+
+    [[nodiscard]] std::vector<received_fpdu> complete_fpdus() const {
+        std::vector<received_fpdu> whole = fpdus_;
+        std::erase_if(whole, [](const received_fpdu& f) { return !f.complete; });
+        return whole;
+    }
+
+private:
+    void rule(bool kept, const char* what) {
+        if (!kept && rule_.empty()) rule_ = what;
+    }
+
+    [[nodiscard]] bool open() const { return !fpdus_.empty() && !fpdus_.back().complete; }
+
+    void take(const srn_fpdu_event& event, const std::uint8_t* in, std::uint32_t used,
+              std::uint32_t left) {
+        switch (event.type) {
+            case SRN_FPDU_MORE: rule(used == left, "MORE leaves input behind"); break;
+            case SRN_FPDU_HEADER: take_header(); break;
+            case SRN_FPDU_PAYLOAD: take_payload(event, in, used); break;
+            case SRN_FPDU_END:
+                rule(open(), "END without HEADER");
+                rule(open() && fpdus_.back().payload.size() == parser_.payload_len,
+                     "END too early");
+                if (open()) fpdus_.back().complete = true;
+                break;
+            case SRN_FPDU_ERROR: error_ = event.term; break;
+        }
+        if (event.type == SRN_FPDU_END) rule(at_boundary(), "END is no boundary");
+    }
+
+    void take_header() {
+        rule(!open(), "HEADER within an FPDU");
+        rule(parser_.header_len == (parser_.rdmap.tagged ? SRN_TAGGED_HEADER : SRN_UNTAGGED_HEADER),
+             "a header length that is not that of the header");
+        const std::uint32_t ulpdu = static_cast<std::uint32_t>(parser_.header[0]) << 8 |
+                                    static_cast<std::uint32_t>(parser_.header[1]);
+        rule(parser_.payload_len + parser_.header_len == ulpdu + SRN_MPA_LENGTH,
+             "a payload length that is not that of the ULPDU");
+        fpdus_.push_back(
+            {parser_.rdmap, {parser_.header, parser_.header + parser_.header_len}, {}, false});
+    }
+
+    void take_payload(const srn_fpdu_event& event, const std::uint8_t* in, std::uint32_t used) {
+        rule(open(), "PAYLOAD without HEADER");
+        rule(event.len > 0, "empty PAYLOAD");
+        rule(event.data == in && event.len == used, "PAYLOAD is not the input at hand");
+        if (!rule_.empty()) return;
+        byte_vector& payload = fpdus_.back().payload;
+        rule(event.offset == payload.size(), "PAYLOAD out of order");
+        rule(payload.size() + event.len <= parser_.payload_len, "PAYLOAD beyond its end");
+        append(payload, {event.data, event.len});
+    }
+
+    srn_fpdu_parser parser_{};
+    std::vector<received_fpdu> fpdus_;
+    std::optional<srn_term_code> error_;
+    std::string rule_;
+    std::size_t consumed_ = 0;
+};
+
+// Feeds a stream cut at the given offsets (ascending), until it ends or fails.
+inline receiver receive(byte_span stream, bool crc, const std::vector<std::size_t>& cuts = {}) {
+    receiver r(crc);
+    std::size_t from = 0;
+    for (const std::size_t cut : cuts) {
+        if (!r.feed(stream.subspan(from, cut - from))) return r;
+        from = cut;
+    }
+    r.feed(stream.subspan(from));
+    return r;
+}
+
+inline std::vector<std::size_t> every_byte(std::size_t length) {
+    std::vector<std::size_t> cuts(length);
+    for (std::size_t i = 0; i < length; i++) cuts[i] = i;
+    return cuts;
+}
