@@ -251,7 +251,7 @@ u32 srn_put_terminate(u8 *out, struct srn_term_code code, const u8 *offender, u3
 int srn_get_terminate(const u8 *bytes, u32 len, struct srn_terminate *t)
 {
 	u8 header[SRN_MAX_HEADER] = {};
-	u32 need = 4;
+	u32 need = 4, header_len;
 
 	memset(t, 0, sizeof(*t));
 	if (len < need)
@@ -261,11 +261,14 @@ int srn_get_terminate(const u8 *bytes, u32 len, struct srn_terminate *t)
 		return 0;
 	if (len < need + SRN_TAGGED_HEADER)
 		return -EPROTO;
-	need += bytes[need + SRN_MPA_LENGTH] & SRN_DDP_TAGGED ?
-		SRN_TAGGED_HEADER : SRN_UNTAGGED_HEADER;
+	header_len = bytes[need + SRN_MPA_LENGTH] & SRN_DDP_TAGGED ?
+		     SRN_TAGGED_HEADER : SRN_UNTAGGED_HEADER;
+	need += header_len;
+	if (bytes[2] & SRN_TERM_HAS_RDMAP)
+		need += sizeof(struct srn_wire_read_request);
 	if (len < need)
 		return -EPROTO;
-	memcpy(header, bytes + 4, need - 4);
+	memcpy(header, bytes + 4, header_len);
 	srn_get_header(header, &t->header);
 	t->has_header = true;
 	return 0;

@@ -146,6 +146,10 @@ const terminate_case terminate_cases[] = {
     {"plain", {0x20, 0x02, 0, 0}, {2, 0, 2}, false},
     {"tagged", byte_vector{0x11, 0x01, 0xc0, 0} + tagged_offender, {1, 1, 1}, true},
     {"untagged", byte_vector{0x12, 0x04, 0xc0, 0} + untagged_offender, {1, 2, 4}, true},
+    {"read_request",
+     byte_vector{0x01, 0x02, 0xe0, 0} + untagged_offender + read_request_bytes,
+     {0, 1, 2},
+     true},
 };
 
 class Terminate : public testing::TestWithParam<terminate_case> {};
