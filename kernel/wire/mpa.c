@@ -111,10 +111,12 @@ u32 srn_mpa_put_frame(u8 *out, const struct srn_mpa_frame *f, u32 ulp_private_le
 	memcpy(out, &w, sizeof(w));
 	if (!f->enhanced)
 		return sizeof(w);
+	/* Without the peer-to-peer flag the others must be clear. */
 	e.ird = cpu_to_be16((f->ird & WORD_DEPTH) | (f->peer_to_peer ? WORD_HIGH : 0) |
-			    (f->rtr_send ? WORD_LOW : 0));
-	e.ord = cpu_to_be16((f->ord & WORD_DEPTH) | (f->rtr_write ? WORD_HIGH : 0) |
-			    (f->rtr_read ? WORD_LOW : 0));
+			    (f->peer_to_peer && f->rtr_send ? WORD_LOW : 0));
+	e.ord = cpu_to_be16((f->ord & WORD_DEPTH) |
+			    (f->peer_to_peer && f->rtr_write ? WORD_HIGH : 0) |
+			    (f->peer_to_peer && f->rtr_read ? WORD_LOW : 0));
 	memcpy(out + sizeof(w), &e, sizeof(e));
 	return sizeof(w) + sizeof(e);
 }

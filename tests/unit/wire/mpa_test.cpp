@@ -182,6 +182,19 @@ TEST(MpaEnhanced, DepthNeverReachesTheFlags) {
     EXPECT_EQ(byte_vector(bytes.begin() + 20, bytes.end()), (byte_vector{0x3f, 0xff, 0x00, 0x01}));
 }
 
+// RFC 6581 section 9.2: without A, the sender clears B, C and D.
+TEST(MpaEnhanced, NoRtrWithoutPeerToPeer) {
+    const srn_mpa_frame f{.revision = 2,
+                          .enhanced = true,
+                          .peer_to_peer = false,
+                          .rtr_send = true,
+                          .rtr_write = true,
+                          .rtr_read = true,
+                          .ird = 1,
+                          .ord = 2};
+    EXPECT_EQ(encode(f, 0), frame_bytes(request_key, 0x10, 2, 4) + byte_vector({0, 1, 0, 2}));
+}
+
 TEST(MpaFrame, EveryCombinationSurvivesARoundTrip) {
     for (unsigned bits = 0; bits < 1u << 9; bits++) {
         srn_mpa_frame f{};
