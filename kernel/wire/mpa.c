@@ -105,7 +105,8 @@ u32 srn_mpa_put_frame(u8 *out, const struct srn_mpa_frame *f, u32 ulp_private_le
 
 	memcpy(w.key, f->reply ? reply_key : request_key, SRN_MPA_KEY_LEN);
 	w.flags = (f->markers ? FLAG_MARKERS : 0) | (f->crc ? FLAG_CRC : 0) |
-		  (f->reject ? FLAG_REJECT : 0) | (f->enhanced ? FLAG_ENHANCED : 0);
+		  (f->reply && f->reject ? FLAG_REJECT : 0) |
+		  (f->enhanced ? FLAG_ENHANCED : 0);
 	w.revision = f->revision;
 	w.private_len = cpu_to_be16(ulp_private_len + (f->enhanced ? SRN_MPA_ENHANCED : 0));
 	memcpy(out, &w, sizeof(w));

@@ -195,6 +195,12 @@ TEST(MpaEnhanced, NoRtrWithoutPeerToPeer) {
     EXPECT_EQ(encode(f, 0), frame_bytes(request_key, 0x10, 2, 4) + byte_vector({0, 1, 0, 2}));
 }
 
+// RFC 5044 section 7.1.1: R is set to zero in a request.
+TEST(MpaFrame, RequestNeverRejects) {
+    const srn_mpa_frame f{.reply = false, .reject = true, .revision = 1};
+    EXPECT_EQ(encode(f, 0), frame_bytes(request_key, 0, 1, 0));
+}
+
 TEST(MpaFrame, EveryCombinationSurvivesARoundTrip) {
     for (unsigned bits = 0; bits < 1u << 9; bits++) {
         srn_mpa_frame f{};
