@@ -107,7 +107,10 @@ struct srn_cq_ctrl {
 	__u8 pad2[SRN_LINE - 4];
 };
 
-/* Values of srn_cqe.opcode: those of enum ibv_wc_opcode of libibverbs. */
+/*
+ * srn_cqe.opcode has the values of enum ibv_wc_opcode, which are the kernel's
+ * enum ib_wc_opcode as well.
+ */
 
 #define SRN_CQE_WITH_INV	(1u << 0)	/* ex is the invalidated rkey */
 #define SRN_CQE_WITH_IMM	(1u << 1)	/* ex is immediate data, big endian */
@@ -203,7 +206,13 @@ enum srn_qp_hint {
  * and loads the kick word of that queue; if it is not zero it enters the kernel
  * (IB_USER_VERBS_CMD_POST_SEND or _POST_RECV with no work requests). The kernel
  * zeroes the word when it starts to drain and sets it before it stops, followed
- * by a full fence and another look at the producer index.
+ * by a full fence and another look at the producer index. A doorbell returns 0
+ * whenever the work requests will be executed or flushed; in SRN_QP_ERROR both
+ * words stay set.
+ *
+ * sq_cons is stored before the prod of the CQE that reports the same work request.
+ * A modify to RESET sets the kernel's indices to the producer indices that it finds;
+ * the user's run on.
  */
 struct srn_qp_ctrl {
 	__u32 sq_prod;			/* written by the user */

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The initiator: TCP connect, MPA request, MPA reply.
+ */
+#include <linux/slab.h>
+#include <net/ipv6.h>
+#include <net/tcp_states.h>
+
+#include "../stream/sockhooks.h"
+#include "../verbs/qp.h"
+#include "cm.h"
+
+#define CONNECT_TIMEOUT	(15 * HZ)
+#define REPLY_TIMEOUT	(30 * HZ)
+
+/**
+ * srn_ep_connect_failed - no connection comes of it
+ * @ep: active endpoint
+ * @status: negative errno for the consumer
+ *
+ * Context: process, ep->lock held.
+ */
+void srn_ep_connect_failed(struct srn_ep *ep, int status)
+{
+	srn_ep_event(ep, ep->cm_id, IW_CM_EVENT_CONNECT_REPLY, status);
+	srn_ep_close(ep, false);
+}
+
+static int address_len(const struct sockaddr_storage *a)
+{
+	return a->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+}
+
+static void add_scope(struct srn_ep *ep, struct sockaddr_storage *a)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)a;
+
+	if (in6->sin6_family == AF_INET6 && !in6->sin6_scope_id &&
+	    ipv6_addr_type(&in6->sin6_addr) & IPV6_ADDR_LINKLOCAL)
+		in6->sin6_scope_id = ep->dev->netdev->ifindex;
+}
+
+static int start_connect(struct srn_ep *ep)
+{
+	struct sockaddr_storage local = ep->cm_id->m_local_addr;
+	struct sockaddr_storage remote = ep->cm_id->m_remote_addr;
+	int ret;
+
+	ret = srn_sock_create(dev_net(ep->dev->netdev), remote.ss_family, &ep->sock);
+	if (ret)
+		return ret;
+	sock_set_reuseaddr(ep->sock->sk);
+	add_scope(ep, &local);
+	add_scope(ep, &remote);
+	ret = kernel_bind(ep->sock, (struct sockaddr *)&local, address_len(&local));
+	if (ret == -EADDRINUSE) {
+		/* The core's port numbers are its own; a TCP program has this one. */
+		((struct sockaddr_in *)&local)->sin_port = 0;
+		ret = kernel_bind(ep->sock, (struct sockaddr *)&local, address_len(&local));
+	}
+	if (ret)
+		return ret;
+	ep->state = SRN_EP_CONNECTING;
+	ep->have = 0;
+	srn_ep_hook(ep);
+	ret = kernel_connect(ep->sock, (struct sockaddr *)&remote, address_len(&remote),
+			     O_NONBLOCK);
+	if (ret && ret != -EINPROGRESS)
+		return ret;
+	srn_ep_set_deadline(ep, CONNECT_TIMEOUT);
+	srn_ep_queue(ep, 0);
+	return 0;
+}
+
+/**
+ * srn_cm_connect - connect, for the core
+ * @cm_id: connection
+ * @param: queue pair, read depths, private data
+ *
+ * Returns at once; the CONNECT_REPLY event tells the outcome.
+ *
+ * Context: process.
+ */
+int srn_cm_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
+{
+	struct srn_device *dev = to_srn_dev(cm_id->device);
+	struct srn_ep *ep;
+	int ret;
+
+	if (param->private_data_len > SRN_MPA_MAX_PRIVATE - SRN_MPA_ENHANCED)
+		return -EINVAL;
+	if (cm_id->m_local_addr.ss_family != cm_id->m_remote_addr.ss_family)
+		return -EAFNOSUPPORT;
+	ep = srn_ep_alloc(dev, SRN_EP_CONNECTING);
+	if (!ep)
+		return -ENOMEM;
+	srn_ep_get(ep);
+	mutex_lock(&ep->lock);
+	ep->revision = 2;
+	ep->ird = min_t(u32, param->ird, SRN_MAX_READ_DEPTH);
+	ep->ord = min_t(u32, param->ord, SRN_MAX_READ_DEPTH);
+	ep->private_len = param->private_data_len;
+	ep->private_data = kmemdup(param->private_data, param->private_data_len, GFP_KERNEL);
+	ret = ep->private_len && !ep->private_data ? -ENOMEM : srn_ep_take_qp(ep, param->qpn);
+	srn_ep_take_cm_id(ep, cm_id);
+	if (!ret)
+		ret = start_connect(ep);
+	if (ret)
+		srn_ep_close(ep, false);
+	mutex_unlock(&ep->lock);
+	srn_ep_put(ep);
+	return ret;
+}
+
+static int send_request(struct srn_ep *ep)
+{
+	struct srn_mpa_frame f = {
+		.crc = ep->dev->crc,
+		.revision = ep->revision,
+		.enhanced = ep->revision >= 2,
+		.peer_to_peer = true,
+		.rtr_write = true,
+		.rtr_read = true,
+		.ird = ep->ird,
+		.ord = ep->ord,
+	};
+
+	return srn_ep_send_frame(ep, &f, ep->private_data, ep->private_len);
+}
+
+/* A peer that knows only revision 1 hangs up on a request of revision 2. */
+static bool fall_back(struct srn_ep *ep)
+{
+	if (ep->revision < 2 || ep->have || ep->private_len > SRN_MPA_MAX_PRIVATE)
+		return false;
+	ep->revision = 1;
+	srn_sock_unhook(ep->sock->sk);
+	sock_release(ep->sock);
+	ep->sock = NULL;
+	return !start_connect(ep);
+}
+
+/* What the reply leaves of our wishes. Return: 0, or -EPROTO with a reason. */
+static int negotiate(struct srn_ep *ep, struct srn_qp_conn *conn, const char **reason)
+{
+	const struct srn_mpa_frame *f = &ep->frame;
+
+	*conn = (struct srn_qp_conn){ .crc = ep->dev->crc || f->crc };
+	if (f->markers) {
+		*reason = "peer demands markers";
+		return -EPROTO;
+	}
+	if (f->enhanced && ep->revision >= 2) {
+		if (f->ird != SRN_MPA_NO_DEPTH)
+			ep->ord = min_t(u32, ep->ord, f->ird);
+		if (f->ord != SRN_MPA_NO_DEPTH)
+			ep->ird = max_t(u32, ep->ird, f->ord);
+		if (ep->ird > SRN_MAX_READ_DEPTH) {
+			*reason = "peer demands too many inbound reads";
+			return -EPROTO;
+		}
+		if (f->peer_to_peer && !f->rtr_write && !f->rtr_read) {
+			*reason = "no common ready-to-receive message";
+			return -EPROTO;
+		}
+		if (f->peer_to_peer)
+			conn->rtr = f->rtr_write ? SRN_RTR_WRITE : SRN_RTR_READ;
+	}
+	conn->ird = ep->ird;
+	conn->ord = ep->ord;
+	return 0;
+}
+
+static void handle_reply(struct srn_ep *ep)
+{
+	const char *reason = NULL;
+	struct srn_qp_conn conn;
+	int ret;
+
+	if (ep->frame.reject) {
+		srn_ep_connect_failed(ep, -ECONNREFUSED);
+		return;
+	}
+	ret = negotiate(ep, &conn, &reason);
+	if (ret) {
+		srn_ep_notice(ep, "connect: %s\n", reason);
+		srn_ep_connect_failed(ep, ret);
+		return;
+	}
+	srn_sock_unhook(ep->sock->sk);
+	srn_ep_note_addresses(ep);
+	ret = srn_qp_connect(ep->qp, ep->sock, &conn);
+	if (ret) {
+		srn_ep_connect_failed(ep, ret);
+		return;
+	}
+	ep->sock = NULL;
+	srn_ep_event(ep, ep->cm_id, IW_CM_EVENT_CONNECT_REPLY, 0);
+	ep->state = SRN_EP_ESTABLISHED;
+}
+
+/* Errors that the core tells apart: refused, unreachable, anything else. */
+static int connect_status(int err)
+{
+	switch (err) {
+	case -ECONNREFUSED:
+	case -ECONNRESET:
+		return -ECONNREFUSED;
+	case -ETIMEDOUT:
+	case -EHOSTUNREACH:
+	case -ENETUNREACH:
+		return -ETIMEDOUT;
+	default:
+		return err;
+	}
+}
+
+static void connecting(struct srn_ep *ep)
+{
+	struct sock *sk = ep->sock->sk;
+	int ret;
+
+	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
+		return;
+	if (sk->sk_state != TCP_ESTABLISHED && sk->sk_state != TCP_CLOSE_WAIT) {
+		ret = sock_error(sk) ?: -ECONNRESET;
+		srn_ep_connect_failed(ep, connect_status(ret));
+		return;
+	}
+	ret = send_request(ep);
+	if (ret) {
+		srn_ep_connect_failed(ep, connect_status(ret));
+		return;
+	}
+	ep->state = SRN_EP_WAIT_REPLY;
+	srn_ep_set_deadline(ep, REPLY_TIMEOUT);
+}
+
+static void wait_reply(struct srn_ep *ep)
+{
+	int ret = srn_ep_read_frame(ep, true);
+
+	if (!ret) {
+		handle_reply(ep);
+	} else if (ret == -EPROTO) {
+		srn_ep_notice(ep, "connect: peer does not speak MPA\n");
+		srn_ep_connect_failed(ep, -EPROTO);
+	} else if (ret != -EAGAIN && !fall_back(ep)) {
+		srn_ep_connect_failed(ep, connect_status(ret));
+	}
+}
+
+/**
+ * srn_ep_active_work - go on with connecting
+ * @ep: endpoint in CONNECTING or WAIT_REPLY
+ *
+ * Context: process, ep->lock held.
+ */
+void srn_ep_active_work(struct srn_ep *ep)
+{
+	if (ep->state == SRN_EP_CONNECTING)
+		connecting(ep);
+	if (ep->state == SRN_EP_WAIT_REPLY)
+		wait_reply(ep);
+	if (ep->state != SRN_EP_CONNECTING && ep->state != SRN_EP_WAIT_REPLY)
+		return;
+	if (time_after_eq(jiffies, ep->deadline))
+		srn_ep_connect_failed(ep, -ETIMEDOUT);
+	else
+		srn_ep_queue(ep, ep->deadline - jiffies);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The connection manager's driver half: iw_cm operations and the MPA set-up.
+ *
+ * An endpoint is one connection from its first SYN to the last event. Everything that
+ * happens to it before it is established happens in its work, which is queued by the
+ * socket's callbacks and by its timer, looks at the socket, and goes as far as it can:
+ * no callback is ever missed, and nothing blocks but the work.
+ *
+ *	active				passive
+ *	CONNECTING	SYN sent	WAIT_REQUEST	accepted
+ *	WAIT_REPLY	request sent	REQUESTED	told the consumer
+ *	ESTABLISHED	the socket belongs to the QP's stream
+ *	CLOSED
+ *
+ * Events to the core are sent under ep->lock, so that they are in order: the core
+ * takes exactly one CONNECT_REPLY or ESTABLISHED, then, if that was a success, one
+ * CLOSE.
+ *
+ * Lock order: ep->lock of a connection, that of its listener; ep->lock, qp->conn_mutex.
+ * ports_mutex is taken alone.
+ */
+#ifndef SRN_CM_H
+#define SRN_CM_H
+
+#include <linux/kref.h>
+#include <linux/mutex.h>
+#include <linux/workqueue.h>
+#include <rdma/iw_cm.h>
+
+#include "../verbs/device.h"
+#include "../wire/mpa.h"
+
+struct srn_qp;
+struct srn_port;
+
+enum srn_ep_state {
+	SRN_EP_CONNECTING,
+	SRN_EP_WAIT_REPLY,
+	SRN_EP_WAIT_REQUEST,
+	SRN_EP_REQUESTED,
+	SRN_EP_ESTABLISHED,
+	SRN_EP_LISTENING,
+	SRN_EP_CLOSED,
+};
+
+struct srn_ep {
+	struct srn_device *dev;
+	struct kref ref;
+	struct list_head node;		/* dev->endpoints, under dev->lock */
+	struct mutex lock;		/* protects what follows */
+	enum srn_ep_state state;
+	struct iw_cm_id *cm_id;		/* with a reference */
+	struct srn_qp *qp;		/* with a reference */
+	struct socket *sock;		/* until the stream has it */
+	struct delayed_work work;	/* holds a reference while queued */
+	unsigned long deadline;		/* jiffies; 0: none */
+
+	u32 id;				/* in dev->requests, 0: not there */
+	struct sockaddr_storage local;	/* once known */
+	struct sockaddr_storage remote;
+
+	u8 revision;			/* active: MPA revision that is offered */
+	u32 ird;
+	u32 ord;
+	u16 private_len;		/* active: ULP private data for the request */
+	u8 *private_data;
+
+	/* The peer's frame, as it comes in. */
+	struct srn_mpa_frame frame;
+	u32 have;
+	u8 in[SRN_MPA_FRAME + SRN_MPA_MAX_PRIVATE];
+
+	/* Passive: where it came from. Listener: its port. */
+	struct srn_ep *listener;	/* with a reference */
+	struct srn_port *port;
+	atomic_t half_open;		/* listener: children before REQUESTED */
+	u32 backlog;
+};
+
+/* ep.c */
+struct srn_ep *srn_ep_alloc(struct srn_device *dev, enum srn_ep_state state);
+struct srn_ep *srn_ep_get(struct srn_ep *ep);
+void srn_ep_put(struct srn_ep *ep);
+void srn_ep_hook(struct srn_ep *ep);
+void srn_ep_queue(struct srn_ep *ep, unsigned long delay);
+void srn_ep_set_deadline(struct srn_ep *ep, unsigned long delay);
+int srn_ep_event(struct srn_ep *ep, struct iw_cm_id *cm_id, enum iw_cm_event_type type,
+		 int status);
+void srn_ep_note_addresses(struct srn_ep *ep);
+void srn_ep_close(struct srn_ep *ep, bool polite);
+int srn_ep_take_qp(struct srn_ep *ep, u32 qpn);
+void srn_ep_take_cm_id(struct srn_ep *ep, struct iw_cm_id *cm_id);
+int srn_ep_read_frame(struct srn_ep *ep, bool reply);
+int srn_ep_send_frame(struct srn_ep *ep, const struct srn_mpa_frame *frame, const void *data,
+		      u32 len);
+void srn_ep_qp_ended(struct srn_ep *ep);
+void srn_cm_device_gone(struct srn_device *dev);
+
+/* active.c */
+int srn_cm_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param);
+void srn_ep_active_work(struct srn_ep *ep);
+void srn_ep_connect_failed(struct srn_ep *ep, int status);
+
+/* passive.c */
+int srn_cm_accept(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param);
+int srn_cm_reject(struct iw_cm_id *cm_id, const void *data, u8 len);
+void srn_ep_passive_start(struct srn_ep *listener, struct socket *sock);
+void srn_ep_passive_work(struct srn_ep *ep);
+
+/* listen.c */
+int srn_cm_create_listen(struct iw_cm_id *cm_id, int backlog);
+int srn_cm_destroy_listen(struct iw_cm_id *cm_id);
+
+#define srn_ep_notice(ep, fmt, ...)	srn_notice((ep)->dev, fmt, ##__VA_ARGS__)
+
+#endif /* SRN_CM_H */

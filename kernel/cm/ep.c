@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Endpoints: life, socket callbacks, frames, events.
+ */
+#include <linux/slab.h>
+#include <net/tcp.h>
+
+#include "../stream/linger.h"
+#include "../stream/sockhooks.h"
+#include "../verbs/qp.h"
+#include "cm.h"
+
+static void ep_work(struct work_struct *work)
+{
+	struct srn_ep *ep = container_of(to_delayed_work(work), struct srn_ep, work);
+
+	mutex_lock(&ep->lock);
+	switch (ep->state) {
+	case SRN_EP_CONNECTING:
+	case SRN_EP_WAIT_REPLY:
+		srn_ep_active_work(ep);
+		break;
+	case SRN_EP_WAIT_REQUEST:
+	case SRN_EP_REQUESTED:
+		srn_ep_passive_work(ep);
+		break;
+	default:
+		break;
+	}
+	mutex_unlock(&ep->lock);
+	srn_ep_put(ep);
+}
+
+/**
+ * srn_ep_alloc - new endpoint with one reference, which srn_ep_close() drops
+ * @dev: device
+ * @state: first state
+ *
+ * Context: process.
+ */
+struct srn_ep *srn_ep_alloc(struct srn_device *dev, enum srn_ep_state state)
+{
+	struct srn_ep *ep = kzalloc(sizeof(*ep), GFP_KERNEL);
+
+	if (!ep)
+		return NULL;
+	ep->dev = dev;
+	ep->state = state;
+	kref_init(&ep->ref);
+	mutex_init(&ep->lock);
+	INIT_DELAYED_WORK(&ep->work, ep_work);
+	spin_lock_bh(&dev->lock);
+	list_add(&ep->node, &dev->endpoints);
+	spin_unlock_bh(&dev->lock);
+	return ep;
+}
+
+/**
+ * srn_ep_get - take a reference
+ * @ep: endpoint
+ */
+struct srn_ep *srn_ep_get(struct srn_ep *ep)
+{
+	kref_get(&ep->ref);
+	return ep;
+}
+
+static void ep_free(struct kref *ref)
+{
+	struct srn_ep *ep = container_of(ref, struct srn_ep, ref);
+
+	if (ep->listener)
+		srn_ep_put(ep->listener);
+	kfree(ep->private_data);
+	kfree(ep);
+}
+
+/**
+ * srn_ep_put - drop a reference
+ * @ep: endpoint
+ *
+ * Context: any.
+ */
+void srn_ep_put(struct srn_ep *ep)
+{
+	kref_put(&ep->ref, ep_free);
+}
+
+/**
+ * srn_ep_queue - let the endpoint look at its socket
+ * @ep: endpoint
+ * @delay: when, in jiffies
+ *
+ * Context: any.
+ */
+void srn_ep_queue(struct srn_ep *ep, unsigned long delay)
+{
+	srn_ep_get(ep);
+	if (mod_delayed_work(srn_wq, &ep->work, delay))
+		srn_ep_put(ep);
+}
+
+/**
+ * srn_ep_set_deadline - limit how long the present state may last
+ * @ep: endpoint
+ * @delay: in jiffies
+ *
+ * Context: ep->lock held.
+ */
+void srn_ep_set_deadline(struct srn_ep *ep, unsigned long delay)
+{
+	ep->deadline = (jiffies + delay) ?: 1;
+	srn_ep_queue(ep, delay);
+}
+
+static void ep_wake(struct sock *sk)
+{
+	struct srn_ep *ep;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	ep = sk->sk_user_data;
+	if (ep)
+		srn_ep_queue(ep, 0);
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+/**
+ * srn_ep_hook - be woken by the endpoint's socket
+ * @ep: endpoint
+ *
+ * Context: process, ep->lock held.
+ */
+void srn_ep_hook(struct srn_ep *ep)
+{
+	static const struct srn_sock_hooks hooks = {
+		.data_ready = ep_wake, .state_change = ep_wake,
+	};
+
+	srn_sock_hook(ep->sock->sk, &hooks, ep);
+}
+
+/* The core speaks of IPv4 addresses as such, also on a dual-stack socket. */
+static void unmap_address(struct sockaddr_storage *ss)
+{
+	struct sockaddr_in6 in6;
+	struct sockaddr_in *in = (struct sockaddr_in *)ss;
+
+	memcpy(&in6, ss, sizeof(in6));
+	if (in6.sin6_family != AF_INET6 || !ipv6_addr_v4mapped(&in6.sin6_addr))
+		return;
+	memset(ss, 0, sizeof(*ss));
+	in->sin_family = AF_INET;
+	in->sin_port = in6.sin6_port;
+	in->sin_addr.s_addr = in6.sin6_addr.s6_addr32[3];
+}
+
+/**
+ * srn_ep_note_addresses - remember both ends while the socket is still ours
+ * @ep: endpoint with a connected socket
+ *
+ * Context: process, ep->lock held.
+ */
+void srn_ep_note_addresses(struct srn_ep *ep)
+{
+	kernel_getsockname(ep->sock, (struct sockaddr *)&ep->local);
+	kernel_getpeername(ep->sock, (struct sockaddr *)&ep->remote);
+	unmap_address(&ep->local);
+	unmap_address(&ep->remote);
+}
+
+/**
+ * srn_ep_event - tell the core
+ * @ep: endpoint
+ * @cm_id: connection, or the listener for a CONNECT_REQUEST
+ * @type: event
+ * @status: 0 or a negative errno
+ *
+ * Context: process, ep->lock held.
+ *
+ * Return: 0, or -ENOMEM if the core has no room for it now.
+ */
+int srn_ep_event(struct srn_ep *ep, struct iw_cm_id *cm_id, enum iw_cm_event_type type,
+		 int status)
+{
+	struct iw_cm_event event = { .event = type, .status = status };
+	u32 head = SRN_MPA_FRAME + (ep->frame.enhanced ? SRN_MPA_ENHANCED : 0);
+	int ret;
+
+	event.local_addr = ep->local.ss_family ? ep->local : cm_id->local_addr;
+	event.remote_addr = ep->remote.ss_family ? ep->remote : cm_id->remote_addr;
+	if ((type == IW_CM_EVENT_CONNECT_REQUEST || type == IW_CM_EVENT_CONNECT_REPLY) &&
+	    ep->have > head) {
+		event.private_data = ep->in + head;
+		event.private_data_len = ep->have - head;
+	}
+	/* To the core these are what its consumer may initiate and must serve. */
+	event.ird = ep->ord;
+	event.ord = ep->ird;
+	event.provider_data = (void *)(uintptr_t)ep->id;
+	ret = cm_id->event_handler(cm_id, &event);
+	if (ret)
+		srn_ep_notice(ep, "no room for a connection event\n");
+	return ret;
+}
+
+/**
+ * srn_ep_take_qp - connect endpoint and queue pair
+ * @ep: endpoint
+ * @qpn: number of the queue pair
+ *
+ * Context: process, ep->lock held.
+ */
+int srn_ep_take_qp(struct srn_ep *ep, u32 qpn)
+{
+	struct ib_qp *ibqp = srn_qp_get(&ep->dev->ibdev, qpn);
+	int ret;
+
+	if (!ibqp)
+		return -EINVAL;
+	ret = srn_qp_bind(to_srn_qp(ibqp), ep);
+	if (ret) {
+		srn_qp_notice(to_srn_qp(ibqp), "not in a state to be connected\n");
+		return ret;
+	}
+	srn_qp_add_ref(ibqp);
+	ep->qp = to_srn_qp(ibqp);
+	return 0;
+}
+
+/**
+ * srn_ep_take_cm_id - keep the core's identifier
+ * @ep: endpoint
+ * @cm_id: connection
+ *
+ * Context: process, ep->lock held.
+ */
+void srn_ep_take_cm_id(struct srn_ep *ep, struct iw_cm_id *cm_id)
+{
+	cm_id->add_ref(cm_id);
+	ep->cm_id = cm_id;
+}
+
+/**
+ * srn_ep_close - the end of an endpoint
+ * @ep: endpoint, not yet CLOSED; the reference of srn_ep_alloc() goes
+ * @polite: something was sent that the peer should read
+ *
+ * Context: process, ep->lock held, and a reference besides.
+ */
+void srn_ep_close(struct srn_ep *ep, bool polite)
+{
+	struct srn_device *dev = ep->dev;
+
+	ep->state = SRN_EP_CLOSED;
+	if (ep->sock) {
+		srn_sock_unhook(ep->sock->sk);
+		if (polite)
+			srn_linger(dev, ep->sock);
+		else
+			sock_release(ep->sock);
+		ep->sock = NULL;
+	}
+	if (cancel_delayed_work(&ep->work))
+		srn_ep_put(ep);
+	if (ep->qp) {
+		srn_qp_unbind(ep->qp, ep);
+		srn_qp_rem_ref(&ep->qp->ibqp);
+		ep->qp = NULL;
+	}
+	if (ep->cm_id) {
+		ep->cm_id->rem_ref(ep->cm_id);
+		ep->cm_id = NULL;
+	}
+	if (ep->id)
+		xa_erase_bh(&dev->requests, ep->id);
+	spin_lock_bh(&dev->lock);
+	list_del_init(&ep->node);
+	spin_unlock_bh(&dev->lock);
+	srn_ep_put(ep);
+}
+
+static int read_some(struct srn_ep *ep, u32 until)
+{
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	struct kvec iov;
+	int ret;
+
+	while (ep->have < until) {
+		iov = (struct kvec){ .iov_base = ep->in + ep->have, .iov_len = until - ep->have };
+		ret = kernel_recvmsg(ep->sock, &msg, &iov, 1, iov.iov_len, MSG_DONTWAIT);
+		if (ret == 0)
+			return -ECONNRESET;
+		if (ret < 0)
+			return ret;
+		ep->have += ret;
+	}
+	return 0;
+}
+
+/**
+ * srn_ep_read_frame - read the peer's set-up frame, and not a byte more
+ * @ep: endpoint
+ * @reply: which kind is expected
+ *
+ * Context: process, ep->lock held.
+ *
+ * Return: 0 when it is complete and decoded in ep->frame; -EAGAIN if more has to
+ * come; -EPROTO if it is not such a frame; another negative errno if the socket broke.
+ */
+int srn_ep_read_frame(struct srn_ep *ep, bool reply)
+{
+	int ret;
+
+	ret = read_some(ep, SRN_MPA_FRAME);
+	if (ret)
+		return ret;
+	ret = srn_mpa_get_frame(ep->in, reply, &ep->frame);
+	if (ret)
+		return ret;
+	ret = read_some(ep, SRN_MPA_FRAME + ep->frame.private_len);
+	if (ret)
+		return ret;
+	if (ep->frame.enhanced)
+		ret = srn_mpa_get_enhanced(ep->in + SRN_MPA_FRAME, ep->frame.private_len,
+					   &ep->frame);
+	return ret;
+}
+
+/**
+ * srn_ep_send_frame - send our set-up frame
+ * @ep: endpoint
+ * @frame: what to say
+ * @data: private data of the consumer
+ * @len: its length
+ *
+ * Nothing was sent on this socket before, so there is room.
+ *
+ * Context: process, ep->lock held.
+ */
+int srn_ep_send_frame(struct srn_ep *ep, const struct srn_mpa_frame *frame, const void *data,
+		      u32 len)
+{
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	u8 head[SRN_MPA_FRAME + SRN_MPA_ENHANCED];
+	struct kvec iov[2] = { { .iov_base = head }, { .iov_base = (void *)data, .iov_len = len } };
+	int total, ret;
+
+	iov[0].iov_len = srn_mpa_put_frame(head, frame, len);
+	total = iov[0].iov_len + len;
+	ret = kernel_sendmsg(ep->sock, &msg, iov, len ? 2 : 1, total);
+	if (ret < 0)
+		return ret;
+	return ret == total ? 0 : -EPIPE;
+}
+
+/**
+ * srn_ep_qp_ended - the queue pair of an endpoint is in ERR
+ * @ep: endpoint, unbound from it by now
+ *
+ * Context: process.
+ */
+void srn_ep_qp_ended(struct srn_ep *ep)
+{
+	mutex_lock(&ep->lock);
+	switch (ep->state) {
+	case SRN_EP_ESTABLISHED:
+		srn_ep_event(ep, ep->cm_id, IW_CM_EVENT_CLOSE, 0);
+		srn_ep_close(ep, false);
+		break;
+	case SRN_EP_CONNECTING:
+	case SRN_EP_WAIT_REPLY:
+		srn_ep_connect_failed(ep, -ECONNABORTED);
+		break;
+	default:
+		break;
+	}
+	mutex_unlock(&ep->lock);
+}
+
+/**
+ * srn_cm_device_gone - close what no consumer has taken care of
+ * @dev: device without consumers
+ *
+ * Only connections are left that were reported to a listener and forgotten, and those
+ * that never got so far.
+ *
+ * Context: process.
+ */
+void srn_cm_device_gone(struct srn_device *dev)
+{
+	struct srn_ep *ep;
+
+	for (;;) {
+		spin_lock_bh(&dev->lock);
+		ep = list_first_entry_or_null(&dev->endpoints, struct srn_ep, node);
+		if (ep)
+			srn_ep_get(ep);
+		spin_unlock_bh(&dev->lock);
+		if (!ep)
+			break;
+		mutex_lock(&ep->lock);
+		if (ep->state != SRN_EP_CLOSED)
+			srn_ep_close(ep, false);
+		mutex_unlock(&ep->lock);
+		srn_ep_put(ep);
+	}
+	flush_workqueue(srn_wq);
+}

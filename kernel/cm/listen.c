@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Listening. A port is one listening socket; the wildcard address is shared by the
+ * links of a network namespace, and each connection goes to the link that has its
+ * local address. So a wildcard listener is reached by all addresses of its link, over
+ * whichever interface the packets come, the host's own included.
+ */
+#include <linux/inetdevice.h>
+#include <linux/nsproxy.h>
+#include <linux/slab.h>
+#include <net/addrconf.h>
+#include <net/tcp_states.h>
+
+#include "../compat/compat.h"
+#include "../stream/sockhooks.h"
+#include "cm.h"
+
+/* A reported connection whose listener is gone is closed if nobody decides on it. */
+#define ORPHAN_TIMEOUT	(60 * HZ)
+#define DEFAULT_BACKLOG	128
+
+struct srn_port {
+	struct list_head node;		/* in ports, under ports_mutex */
+	struct list_head listeners;	/* struct member, under ports_mutex */
+	struct net *net;
+	struct sockaddr_storage address;
+	bool v6only;
+	struct socket *sock;
+	struct work_struct work;
+};
+
+struct member {
+	struct list_head node;
+	struct srn_ep *ep;
+};
+
+static LIST_HEAD(ports);
+static DEFINE_MUTEX(ports_mutex);
+
+static bool is_wildcard(const struct sockaddr_storage *a)
+{
+	if (a->ss_family == AF_INET)
+		return ((struct sockaddr_in *)a)->sin_addr.s_addr == htonl(INADDR_ANY);
+	return ipv6_addr_any(&((struct sockaddr_in6 *)a)->sin6_addr);
+}
+
+static bool netdev_has_ipv4(struct net_device *netdev, __be32 address)
+{
+	const struct in_ifaddr *ifa;
+	struct in_device *in_dev;
+	bool found = false;
+
+	rcu_read_lock();
+	in_dev = __in_dev_get_rcu(netdev);
+	if (in_dev)
+		in_dev_for_each_ifa_rcu(ifa, in_dev)
+			found |= ifa->ifa_local == address;
+	rcu_read_unlock();
+	/* All of 127/8 is lo's, whatever address it carries. */
+	return found || (ipv4_is_loopback(address) && netdev->flags & IFF_LOOPBACK);
+}
+
+static bool netdev_has_address(struct net_device *netdev, const struct sockaddr_storage *a)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)a;
+
+	if (a->ss_family == AF_INET)
+		return netdev_has_ipv4(netdev, ((struct sockaddr_in *)a)->sin_addr.s_addr);
+	if (ipv6_addr_v4mapped(&in6->sin6_addr))
+		return netdev_has_ipv4(netdev, in6->sin6_addr.s6_addr32[3]);
+	return ipv6_chk_addr(dev_net(netdev), &in6->sin6_addr, netdev, 1);
+}
+
+/* Whose connection is it? Context: ports_mutex held. */
+static struct srn_ep *find_listener(struct srn_port *port, struct socket *sock)
+{
+	struct sockaddr_storage local;
+	struct member *m;
+
+	if (!is_wildcard(&port->address)) {
+		m = list_first_entry_or_null(&port->listeners, struct member, node);
+		return m ? m->ep : NULL;
+	}
+	if (kernel_getsockname(sock, (struct sockaddr *)&local) < 0)
+		return NULL;
+	list_for_each_entry(m, &port->listeners, node)
+		if (netdev_has_address(m->ep->dev->netdev, &local))
+			return m->ep;
+	return NULL;
+}
+
+static void port_work(struct work_struct *work)
+{
+	struct srn_port *port = container_of(work, struct srn_port, work);
+	struct srn_ep *ep;
+	struct socket *sock;
+
+	while (!kernel_accept(port->sock, &sock, O_NONBLOCK)) {
+		srn_sock_unhook(sock->sk);
+		srn_sock_setup(sock);
+		mutex_lock(&ports_mutex);
+		ep = find_listener(port, sock);
+		if (ep)
+			srn_ep_get(ep);
+		mutex_unlock(&ports_mutex);
+		if (!ep) {
+			sock_release(sock);
+			continue;
+		}
+		srn_ep_passive_start(ep, sock);
+		srn_ep_put(ep);
+	}
+}
+
+/*
+ * A connection that waits to be accepted has inherited this callback; it is the
+ * listener's only while the socket listens.
+ */
+static void port_data_ready(struct sock *sk)
+{
+	struct srn_port *port;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	port = sk->sk_user_data;
+	if (sk->sk_state == TCP_LISTEN && port)
+		queue_work(srn_wq, &port->work);
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+static int port_listen(struct srn_port *port, u32 backlog)
+{
+	static const struct srn_sock_hooks hooks = { .data_ready = port_data_ready };
+	bool v4 = port->address.ss_family == AF_INET;
+	int ret;
+
+	ret = srn_sock_create(port->net, port->address.ss_family, &port->sock);
+	if (ret)
+		return ret;
+	sock_set_reuseaddr(port->sock->sk);
+	if (!v4)
+		port->sock->sk->sk_ipv6only = port->v6only;
+	ret = kernel_bind(port->sock, (struct sockaddr *)&port->address,
+			  v4 ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+	if (!ret) {
+		srn_sock_hook(port->sock->sk, &hooks, port);
+		ret = kernel_listen(port->sock, backlog);
+	}
+	if (ret) {
+		srn_sock_unhook(port->sock->sk);
+		sock_release(port->sock);
+	}
+	return ret;
+}
+
+static bool same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	const struct sockaddr_in6 *a6 = (void *)a, *b6 = (void *)b;
+	const struct sockaddr_in *a4 = (void *)a, *b4 = (void *)b;
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET)
+		return a4->sin_port == b4->sin_port && a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+	return a6->sin6_port == b6->sin6_port && a6->sin6_scope_id == b6->sin6_scope_id &&
+	       ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr);
+}
+
+/* Context: ports_mutex held. */
+static struct srn_port *port_get(struct net *net, const struct sockaddr_storage *address,
+				 bool v6only, u32 backlog)
+{
+	struct srn_port *port;
+	int ret;
+
+	list_for_each_entry(port, &ports, node)
+		if (net_eq(port->net, net) && port->v6only == v6only &&
+		    same_address(&port->address, address))
+			return port;
+	port = kzalloc(sizeof(*port), GFP_KERNEL);
+	if (!port)
+		return ERR_PTR(-ENOMEM);
+	INIT_LIST_HEAD(&port->listeners);
+	INIT_WORK(&port->work, port_work);
+	port->net = net;
+	port->address = *address;
+	port->v6only = v6only;
+	ret = port_listen(port, backlog);
+	if (ret) {
+		kfree(port);
+		return ERR_PTR(ret);
+	}
+	list_add(&port->node, &ports);
+	return port;
+}
+
+static void port_free(struct srn_port *port)
+{
+	srn_sock_unhook(port->sock->sk);
+	cancel_work_sync(&port->work);
+	sock_release(port->sock);
+	kfree(port);
+}
+
+static int port_join(struct srn_port *port, struct srn_ep *ep)
+{
+	struct member *m;
+
+	list_for_each_entry(m, &port->listeners, node)
+		if (m->ep->dev == ep->dev || !is_wildcard(&port->address))
+			return -EADDRINUSE;
+	m = kmalloc(sizeof(*m), GFP_KERNEL);
+	if (!m)
+		return -ENOMEM;
+	m->ep = ep;
+	ep->port = port;
+	list_add(&m->node, &port->listeners);
+	return 0;
+}
+
+static void port_leave(struct srn_ep *ep)
+{
+	struct srn_port *port = ep->port;
+	struct member *m, *tmp;
+	bool unused;
+
+	if (!port)
+		return;
+	mutex_lock(&ports_mutex);
+	list_for_each_entry_safe(m, tmp, &port->listeners, node) {
+		if (m->ep == ep) {
+			list_del(&m->node);
+			kfree(m);
+		}
+	}
+	unused = list_empty(&port->listeners);
+	if (unused)
+		list_del(&port->node);
+	mutex_unlock(&ports_mutex);
+	if (unused)
+		port_free(port);
+	ep->port = NULL;
+}
+
+static int listen_on(struct srn_ep *ep, struct iw_cm_id *cm_id)
+{
+	struct net *net = dev_net(ep->dev->netdev);
+	struct srn_port *port;
+	int ret;
+
+	/*
+	 * In shared mode the core opens a wildcard listener on every device, also on those
+	 * of other network namespaces, which the caller cannot be reached through.
+	 */
+	if (is_wildcard(&cm_id->m_local_addr) && !net_eq(current->nsproxy->net_ns, net))
+		return 0;
+	mutex_lock(&ports_mutex);
+	port = port_get(net, &cm_id->m_local_addr, cm_id->afonly, ep->backlog);
+	ret = PTR_ERR_OR_ZERO(port);
+	if (!ret) {
+		ret = port_join(port, ep);
+		if (ret && list_empty(&port->listeners)) {
+			list_del(&port->node);
+			mutex_unlock(&ports_mutex);
+			port_free(port);
+			return ret;
+		}
+	}
+	mutex_unlock(&ports_mutex);
+	return ret;
+}
+
+/**
+ * srn_cm_create_listen - listen, for the core
+ * @cm_id: listener, with its address
+ * @backlog: connections that may wait
+ *
+ * Context: process.
+ */
+int srn_cm_create_listen(struct iw_cm_id *cm_id, int backlog)
+{
+	struct srn_ep *ep;
+	int ret;
+
+	if (cm_id->m_local_addr.ss_family != AF_INET && cm_id->m_local_addr.ss_family != AF_INET6)
+		return -EAFNOSUPPORT;
+	ep = srn_ep_alloc(to_srn_dev(cm_id->device), SRN_EP_LISTENING);
+	if (!ep)
+		return -ENOMEM;
+	srn_ep_get(ep);
+	mutex_lock(&ep->lock);
+	ep->backlog = backlog > 0 ? backlog : DEFAULT_BACKLOG;
+	srn_ep_take_cm_id(ep, cm_id);
+	mutex_unlock(&ep->lock);
+	ret = listen_on(ep, cm_id);
+	if (ret) {
+		srn_ep_notice(ep, "cannot listen: error %d\n", ret);
+		mutex_lock(&ep->lock);
+		srn_ep_close(ep, false);
+		mutex_unlock(&ep->lock);
+	} else {
+		cm_id->provider_data = ep;
+	}
+	srn_ep_put(ep);
+	return ret;
+}
+
+/* Requests that were reported and not decided on: nobody may be left to do so. */
+static void watch_orphans(struct srn_ep *listener)
+{
+	struct srn_device *dev = listener->dev;
+	struct srn_ep *ep;
+
+	spin_lock_bh(&dev->lock);
+	list_for_each_entry(ep, &dev->endpoints, node) {
+		if (ep->listener != listener || READ_ONCE(ep->state) != SRN_EP_REQUESTED)
+			continue;
+		ep->deadline = (jiffies + ORPHAN_TIMEOUT) ?: 1;
+		srn_ep_queue(ep, ORPHAN_TIMEOUT + 1);
+	}
+	spin_unlock_bh(&dev->lock);
+}
+
+/**
+ * srn_cm_destroy_listen - listen no more, for the core
+ * @cm_id: listener; it gets no event any more when this returns
+ *
+ * Context: process.
+ */
+int srn_cm_destroy_listen(struct iw_cm_id *cm_id)
+{
+	struct srn_ep *ep = cm_id->provider_data;
+
+	srn_ep_get(ep);
+	port_leave(ep);
+	mutex_lock(&ep->lock);
+	srn_ep_close(ep, false);
+	mutex_unlock(&ep->lock);
+	watch_orphans(ep);
+	srn_ep_put(ep);
+	return 0;
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The responder: MPA request, the consumer's decision, MPA reply.
+ */
+#include <net/tcp_states.h>
+
+#include "../stream/sockhooks.h"
+#include "../verbs/qp.h"
+#include "cm.h"
+
+/* How long a stranger may take to send a request. */
+#define REQUEST_TIMEOUT	(5 * HZ)
+/* How often, and how long, the core is asked again when it has no room for events. */
+#define EVENT_RETRY	(HZ / 50)
+
+static void leave_half_open(struct srn_ep *ep)
+{
+	atomic_dec(&ep->listener->half_open);
+}
+
+/**
+ * srn_ep_passive_start - a connection has been accepted
+ * @listener: listening endpoint
+ * @sock: connected socket; not the caller's any more
+ *
+ * Context: process.
+ */
+void srn_ep_passive_start(struct srn_ep *listener, struct socket *sock)
+{
+	struct srn_ep *ep = NULL;
+
+	/* Strangers cost a bounded amount of memory; the others try again. */
+	if (atomic_inc_return(&listener->half_open) <= 2 * listener->backlog + 64)
+		ep = srn_ep_alloc(listener->dev, SRN_EP_WAIT_REQUEST);
+	if (!ep) {
+		atomic_dec(&listener->half_open);
+		srn_ep_notice(listener, "listener: too many half-open connections\n");
+		sock_release(sock);
+		return;
+	}
+	mutex_lock(&ep->lock);
+	ep->listener = srn_ep_get(listener);
+	ep->sock = sock;
+	srn_ep_hook(ep);
+	srn_ep_set_deadline(ep, REQUEST_TIMEOUT);
+	srn_ep_queue(ep, 0);
+	mutex_unlock(&ep->lock);
+}
+
+/*
+ * Tell the listener's consumer. The core keeps a number, not a pointer: if it drops the
+ * event nobody will ever give a reference back.
+ *
+ * Return: 0, -ENOMEM to try again later, another negative errno if it is in vain.
+ */
+static int report_request(struct srn_ep *ep)
+{
+	struct srn_ep *listener = ep->listener;
+	int ret = 0;
+
+	if (!ep->id)
+		ret = xa_alloc_bh(&ep->dev->requests, &ep->id, ep, xa_limit_31b, GFP_KERNEL);
+	if (ret < 0)
+		return ret;
+	mutex_lock_nested(&listener->lock, SINGLE_DEPTH_NESTING);
+	ret = listener->state == SRN_EP_LISTENING ?
+	      srn_ep_event(ep, listener->cm_id, IW_CM_EVENT_CONNECT_REQUEST, 0) : -ECONNABORTED;
+	mutex_unlock(&listener->lock);
+	return ret;
+}
+
+static void drop(struct srn_ep *ep, const char *reason)
+{
+	if (reason)
+		srn_ep_notice(ep, "listener: dropped a connection: %s\n", reason);
+	leave_half_open(ep);
+	srn_ep_close(ep, false);
+}
+
+static void handle_request(struct srn_ep *ep)
+{
+	const struct srn_mpa_frame *f = &ep->frame;
+	int ret;
+
+	if (f->markers || f->revision > 2) {
+		drop(ep, f->markers ? "it demands markers" : "unknown MPA revision");
+		return;
+	}
+	/* What the peer can serve and wants to have served; unlimited if it does not say. */
+	ep->ord = f->enhanced && f->ird != SRN_MPA_NO_DEPTH ? f->ird : SRN_MAX_READ_DEPTH;
+	ep->ird = f->enhanced && f->ord != SRN_MPA_NO_DEPTH ? f->ord : SRN_MAX_READ_DEPTH;
+	ep->ord = min_t(u32, ep->ord, SRN_MAX_READ_DEPTH);
+	ep->ird = min_t(u32, ep->ird, SRN_MAX_READ_DEPTH);
+	srn_ep_note_addresses(ep);
+	ret = report_request(ep);
+	if (ret == -ENOMEM) {
+		srn_ep_queue(ep, EVENT_RETRY);
+	} else if (ret) {
+		drop(ep, NULL);
+	} else {
+		ep->state = SRN_EP_REQUESTED;
+		ep->deadline = 0;
+		leave_half_open(ep);
+	}
+}
+
+/**
+ * srn_ep_passive_work - go on with being connected to
+ * @ep: endpoint in WAIT_REQUEST or REQUESTED
+ *
+ * Context: process, ep->lock held.
+ */
+void srn_ep_passive_work(struct srn_ep *ep)
+{
+	int ret;
+
+	if (ep->state == SRN_EP_REQUESTED) {
+		/* Its listener is gone and so, it seems, is the consumer. */
+		if (ep->deadline && time_after_eq(jiffies, ep->deadline))
+			srn_ep_close(ep, false);
+		return;
+	}
+	if (time_after_eq(jiffies, ep->deadline)) {
+		drop(ep, "no request in time");
+		return;
+	}
+	ret = srn_ep_read_frame(ep, false);
+	if (!ret)
+		handle_request(ep);
+	else if (ret == -EAGAIN)
+		srn_ep_queue(ep, ep->deadline - jiffies);
+	else
+		drop(ep, ret == -EPROTO ? "not an MPA request" : "closed too early");
+}
+
+static int send_reply(struct srn_ep *ep, bool reject, bool crc, const void *data, u32 len)
+{
+	const struct srn_mpa_frame *req = &ep->frame;
+	struct srn_mpa_frame f = {
+		.reply = true,
+		.crc = crc,
+		.reject = reject,
+		.revision = req->revision,
+		.enhanced = req->enhanced,
+		.peer_to_peer = req->peer_to_peer,
+		.rtr_write = req->peer_to_peer,
+		.rtr_read = req->peer_to_peer,
+		.ird = req->ord == SRN_MPA_NO_DEPTH ? SRN_MPA_NO_DEPTH : ep->ird,
+		.ord = req->ird == SRN_MPA_NO_DEPTH ? SRN_MPA_NO_DEPTH : ep->ord,
+	};
+
+	return srn_ep_send_frame(ep, &f, data, len);
+}
+
+static u32 max_private(const struct srn_ep *ep)
+{
+	return SRN_MPA_MAX_PRIVATE - (ep->frame.enhanced ? SRN_MPA_ENHANCED : 0);
+}
+
+static int accept_request(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
+{
+	struct srn_qp_conn conn = {
+		.crc = ep->dev->crc || ep->frame.crc,
+		/* In the peer-to-peer model the initiator speaks first. */
+		.hold_tx = ep->frame.peer_to_peer,
+	};
+	int ret;
+
+	if (param->private_data_len > max_private(ep))
+		return -EINVAL;
+	ret = srn_ep_take_qp(ep, param->qpn);
+	if (ret)
+		return ret;
+	ep->ord = min_t(u32, param->ord, ep->ord);
+	ep->ird = min_t(u32, param->ird, SRN_MAX_READ_DEPTH);
+	/* The initiator may choose a Read to speak first. */
+	if (ep->frame.rtr_read)
+		ep->ird = max(ep->ird, 1u);
+	conn.ird = ep->ird;
+	conn.ord = ep->ord;
+	ret = send_reply(ep, false, conn.crc, param->private_data, param->private_data_len);
+	if (ret)
+		return ret;
+	srn_sock_unhook(ep->sock->sk);
+	ret = srn_qp_connect(ep->qp, ep->sock, &conn);
+	if (ret)
+		return ret;
+	ep->sock = NULL;
+	srn_ep_take_cm_id(ep, cm_id);
+	ep->state = SRN_EP_ESTABLISHED;
+	srn_ep_event(ep, cm_id, IW_CM_EVENT_ESTABLISHED, 0);
+	return 0;
+}
+
+/* The request that the core means, with a reference, or NULL if it is gone. */
+static struct srn_ep *find_request(struct iw_cm_id *cm_id)
+{
+	struct srn_device *dev = to_srn_dev(cm_id->device);
+	struct srn_ep *ep;
+
+	xa_lock_bh(&dev->requests);
+	ep = xa_load(&dev->requests, (uintptr_t)cm_id->provider_data);
+	if (ep)
+		srn_ep_get(ep);
+	xa_unlock_bh(&dev->requests);
+	return ep;
+}
+
+/**
+ * srn_cm_accept - accept a request, for the core
+ * @cm_id: connection
+ * @param: queue pair, read depths, private data
+ *
+ * Context: process.
+ */
+int srn_cm_accept(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
+{
+	struct srn_ep *ep = find_request(cm_id);
+	int ret = -ECONNRESET;
+
+	if (!ep)
+		return ret;
+	mutex_lock(&ep->lock);
+	if (ep->state == SRN_EP_REQUESTED) {
+		ret = accept_request(ep, cm_id, param);
+		if (ret)
+			srn_ep_close(ep, false);
+	}
+	mutex_unlock(&ep->lock);
+	srn_ep_put(ep);
+	return ret;
+}
+
+/**
+ * srn_cm_reject - refuse a request, for the core
+ * @cm_id: connection
+ * @data: private data
+ * @len: its length
+ *
+ * Context: process.
+ */
+int srn_cm_reject(struct iw_cm_id *cm_id, const void *data, u8 len)
+{
+	struct srn_ep *ep = find_request(cm_id);
+	int ret = 0;
+
+	if (!ep)
+		return -ECONNRESET;
+	mutex_lock(&ep->lock);
+	if (ep->state == SRN_EP_REQUESTED) {
+		ret = send_reply(ep, true, ep->dev->crc || ep->frame.crc, data, len);
+		srn_ep_close(ep, true);
+	}
+	mutex_unlock(&ep->lock);
+	srn_ep_put(ep);
+	return ret;
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Everything that differs between kernel versions.
+ */
+#include <linux/etherdevice.h>
+#include <linux/rtnetlink.h>
+#include <linux/tcp.h>
+#include <linux/version.h>
+#include <net/net_namespace.h>
+#include <net/sock.h>
+
+#include "compat.h"
+
+/**
+ * srn_sock_setup - options that every socket of ours has
+ * @sock: TCP socket
+ *
+ * Context: process.
+ */
+void srn_sock_setup(struct socket *sock)
+{
+	/* Consumers write back memory through us: never wait for that. */
+	sock->sk->sk_allocation = GFP_NOIO;
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+	sock->sk->sk_use_task_frag = false;
+#endif
+	tcp_sock_set_nodelay(sock->sk);
+}
+
+#define TAG_OFFSET	ETH_ALEN
+#define TAG_LEN		(sizeof(union ib_gid) - TAG_OFFSET)
+
+/**
+ * srn_compat_set_gid_tag - a GID by which the connection manager finds this device
+ * @netdev: network device
+ * @gid: its GID
+ *
+ * Up to 6.3 rdma_cm identifies an iWARP device by the first 16 bytes of the network
+ * device's address storage, of which Ethernet uses 6: a VLAN or bridge cannot be told
+ * from the port below it, and lo and tun, all zero, are not found at all. The bytes
+ * behind the address, which nothing else reads, get a tag that is unique to the device.
+ * Later kernels go by the network device itself.
+ *
+ * Context: process, RTNL held.
+ */
+void srn_compat_set_gid_tag(struct net_device *netdev, union ib_gid *gid)
+{
+	__be32 words[2] = {
+		cpu_to_be32(dev_net(netdev)->ns.inum), cpu_to_be32(netdev->ifindex),
+	};
+	u8 tag[TAG_LEN] = { 's', 'r' };
+
+	ASSERT_RTNL();
+	memcpy(tag + 2, words, sizeof(words));
+	memset(gid, 0, sizeof(*gid));
+	memcpy(gid->raw, netdev->dev_addr, min_t(u32, netdev->addr_len, ETH_ALEN));
+	memcpy(gid->raw + TAG_OFFSET, tag, TAG_LEN);
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+	dev_addr_mod(netdev, TAG_OFFSET, tag, TAG_LEN);
+#endif
+}
+
+/**
+ * srn_compat_clear_gid_tag - undo srn_compat_set_gid_tag()
+ * @netdev: network device
+ *
+ * Context: process, RTNL held.
+ */
+void srn_compat_clear_gid_tag(struct net_device *netdev)
+{
+	static const u8 none[TAG_LEN];
+
+	ASSERT_RTNL();
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+	if (netdev->reg_state == NETREG_REGISTERED)
+		dev_addr_mod(netdev, TAG_OFFSET, none, TAG_LEN);
+#endif
+}

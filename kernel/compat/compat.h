@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Everything that differs between kernel versions. No other file asks for the version.
+ */
+#ifndef SRN_COMPAT_H
+#define SRN_COMPAT_H
+
+#include <linux/net.h>
+#include <linux/netdevice.h>
+#include <rdma/ib_umem.h>
+#include <rdma/ib_verbs.h>
+/* Block iterators have moved between headers, in stable kernels, too. */
+#if __has_include(<rdma/iter.h>)
+#include <rdma/iter.h>
+#endif
+
+void srn_sock_setup(struct socket *sock);
+void srn_compat_set_gid_tag(struct net_device *netdev, union ib_gid *gid);
+void srn_compat_clear_gid_tag(struct net_device *netdev);
+
+#endif /* SRN_COMPAT_H */

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The module: links come and go, and follow their network devices.
+ */
+#include <linux/if_arp.h>
+#include <linux/module.h>
+#include <linux/netdevice.h>
+#include <net/net_namespace.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_netlink.h>
+
+#include "stream/stream.h"
+#include "verbs/device.h"
+
+MODULE_AUTHOR("The softrnic authors");
+MODULE_DESCRIPTION("softrnic: RDMA over any network card (iWARP)");
+MODULE_LICENSE("Dual BSD/GPL");
+MODULE_VERSION("0.1.0");
+MODULE_ALIAS_RDMA_LINK("softrnic");
+MODULE_SOFTDEP("post: rdma_ucm");
+
+struct workqueue_struct *srn_wq;
+struct workqueue_struct *srn_tx_wq;
+
+static struct srn_device *find_device(struct net_device *netdev)
+{
+	struct ib_device *ibdev = ib_device_get_by_netdev(netdev, SRN_DRIVER_ID);
+
+	return ibdev ? to_srn_dev(ibdev) : NULL;
+}
+
+static bool carries_ip(const struct net_device *netdev)
+{
+	return netdev->type == ARPHRD_ETHER || netdev->type == ARPHRD_NONE ||
+	       netdev->type == ARPHRD_LOOPBACK;
+}
+
+/* rdma link add NAME type softrnic netdev DEV */
+static int srn_newlink(const char *name, struct net_device *netdev)
+{
+	struct srn_device *dev;
+	int ret;
+
+	if (!carries_ip(netdev)) {
+		pr_notice("softrnic: %s: only Ethernet, tun and loopback devices can have a link\n",
+			  netdev->name);
+		return -EOPNOTSUPP;
+	}
+	dev = find_device(netdev);
+	if (dev) {
+		pr_notice("softrnic: %s: has the link %s already\n", netdev->name,
+			  dev_name(&dev->ibdev.dev));
+		ib_device_put(&dev->ibdev);
+		return -EEXIST;
+	}
+	dev = srn_device_create(netdev);
+	if (!dev)
+		return -ENOMEM;
+	ret = srn_device_register(dev, name);
+	if (ret) {
+		pr_notice("softrnic: %s: cannot add the link %s: error %d\n", netdev->name, name,
+			  ret);
+		srn_device_free(dev);
+	}
+	return ret;
+}
+
+static struct rdma_link_ops link_ops = {
+	.type = "softrnic",
+	.newlink = srn_newlink,
+};
+
+static void port_event(struct srn_device *dev, enum ib_event_type type)
+{
+	struct ib_event event = {
+		.device = &dev->ibdev, .event = type, .element.port_num = 1,
+	};
+
+	ib_dispatch_event(&event);
+}
+
+static int netdev_event(struct notifier_block *nb, unsigned long event, void *arg)
+{
+	struct net_device *netdev = netdev_notifier_info_to_dev(arg);
+	struct srn_device *dev = find_device(netdev);
+
+	if (!dev)
+		return NOTIFY_OK;
+	switch (event) {
+	case NETDEV_UP:
+	case NETDEV_DOWN:
+	case NETDEV_CHANGE:
+		port_event(dev, netif_running(netdev) && netif_carrier_ok(netdev) ?
+			   IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR);
+		break;
+	case NETDEV_CHANGEADDR:
+		srn_device_update_gid(dev);
+		port_event(dev, IB_EVENT_GID_CHANGE);
+		break;
+	case NETDEV_CHANGENAME:
+		strscpy(dev->ibdev.iw_ifname, netdev->name, sizeof(dev->ibdev.iw_ifname));
+		break;
+	case NETDEV_UNREGISTER:
+		/* Also when it moves to another network namespace. */
+		ib_unregister_device_queued(&dev->ibdev);
+		break;
+	}
+	ib_device_put(&dev->ibdev);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block netdev_notifier = {
+	.notifier_call = netdev_event,
+};
+
+static int __init srn_init(void)
+{
+	int ret = -ENOMEM;
+
+	srn_wq = alloc_workqueue("softrnic", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	srn_tx_wq = alloc_workqueue("softrnic_tx", WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
+	if (!srn_wq || !srn_tx_wq)
+		goto err_wq;
+	ret = srn_tx_init();
+	if (ret)
+		goto err_wq;
+	ret = register_netdevice_notifier(&netdev_notifier);
+	if (ret)
+		goto err_tx;
+	rdma_link_register(&link_ops);
+	return 0;
+
+err_tx:
+	srn_tx_exit();
+err_wq:
+	if (srn_tx_wq)
+		destroy_workqueue(srn_tx_wq);
+	if (srn_wq)
+		destroy_workqueue(srn_wq);
+	return ret;
+}
+
+static void __exit srn_exit(void)
+{
+	rdma_link_unregister(&link_ops);
+	unregister_netdevice_notifier(&netdev_notifier);
+	ib_unregister_driver((enum rdma_driver_id)SRN_DRIVER_ID);
+	destroy_workqueue(srn_tx_wq);
+	destroy_workqueue(srn_wq);
+	srn_tx_exit();
+}
+
+module_init(srn_init);
+module_exit(srn_exit);

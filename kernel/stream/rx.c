@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The receive engine: bytes of the socket to FPDUs to the layer above.
+ */
+#include <linux/skbuff.h>
+#include <net/tcp.h>
+
+#include "stream.h"
+
+static void rx_violation(struct srn_stream *s, struct srn_term_code term)
+{
+	struct srn_fpdu_parser *p = &s->parser;
+
+	s->rx_stopped = true;
+	s->term = term;
+	s->term_header_len = p->header_len;
+	memcpy(s->term_header, p->header, sizeof(s->term_header));
+	s->ops->ended(s, SRN_END_VIOLATION);
+}
+
+static int rx_header(struct srn_stream *s, struct srn_term_code *term)
+{
+	const struct srn_rdmap_header *h = &s->parser.rdmap;
+
+	if (srn_check_header(h, term))
+		return -EPROTO;
+	return s->ops->rx_begin(s, h, s->parser.payload_len, term);
+}
+
+static int rx_event(struct srn_stream *s, struct srn_fpdu_event *ev)
+{
+	switch (ev->type) {
+	case SRN_FPDU_HEADER:
+		return rx_header(s, &ev->term);
+	case SRN_FPDU_PAYLOAD:
+		return s->ops->rx_place(s, ev->data, ev->len, &ev->term);
+	case SRN_FPDU_END:
+		if (unlikely(READ_ONCE(s->tx_hold))) {
+			WRITE_ONCE(s->tx_hold, false);
+			srn_stream_kick_async(s);
+		}
+		return s->ops->rx_end(s, &ev->term);
+	case SRN_FPDU_ERROR:
+		return -EPROTO;
+	case SRN_FPDU_MORE:
+		break;
+	}
+	return 0;
+}
+
+static void rx_bytes(struct srn_stream *s, const u8 *data, u32 len)
+{
+	struct srn_fpdu_event ev;
+
+	do {
+		u32 used = srn_fpdu_parse(&s->parser, data, len, &ev);
+
+		data += used;
+		len -= used;
+		if (rx_event(s, &ev)) {
+			rx_violation(s, ev.term);
+			return;
+		}
+	} while (ev.type != SRN_FPDU_MORE && !s->rx_stopped);
+}
+
+/* Whatever arrives after the end is taken and dropped, so that the peer can finish. */
+static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset, size_t len)
+{
+	struct srn_stream *s = desc->arg.data;
+	struct skb_seq_state walk;
+	unsigned int consumed = 0, n;
+	const u8 *data;
+
+	if (s->rx_stopped)
+		return len;
+	rcu_read_lock();
+	skb_prepare_seq_read(skb, offset, offset + len, &walk);
+	while (!s->rx_stopped) {
+		n = skb_seq_read(consumed, &data, &walk);
+		if (!n)
+			break;
+		rx_bytes(s, data, n);
+		consumed += n;
+	}
+	if (s->rx_stopped)
+		skb_abort_seq_read(&walk);
+	s->ops->rx_pause(s);
+	rcu_read_unlock();
+	return len;
+}
+
+/**
+ * srn_rx_input - take what the socket has
+ * @s: stream
+ * @sk: its socket
+ *
+ * Context: the socket is locked, by its owner or in softirq, and bottom halves are
+ * disabled.
+ */
+void srn_rx_input(struct srn_stream *s, struct sock *sk)
+{
+	read_descriptor_t desc = { .arg.data = s, .count = 1 };
+
+	tcp_read_sock(sk, &desc, rx_actor);
+	s->ops->rx_done(s);
+}

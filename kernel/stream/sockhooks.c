@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Sockets: creation, and who is called when something happens to one.
+ */
+#include <linux/net.h>
+#include <net/tcp.h>
+
+#include "../compat/compat.h"
+#include "sockhooks.h"
+
+static void no_data_ready(struct sock *sk)
+{
+}
+
+/**
+ * srn_sock_hook - be called
+ * @sk: socket
+ * @hooks: whom to call; a missing one means: nobody
+ * @user: their sk_user_data
+ *
+ * Context: any but the callbacks themselves.
+ */
+void srn_sock_hook(struct sock *sk, const struct srn_sock_hooks *hooks, void *user)
+{
+	write_lock_bh(&sk->sk_callback_lock);
+	sk->sk_user_data = user;
+	sk->sk_data_ready = hooks->data_ready ?: no_data_ready;
+	sk->sk_write_space = hooks->write_space ?: no_data_ready;
+	sk->sk_state_change = hooks->state_change ?: no_data_ready;
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+/**
+ * srn_sock_unhook - be called no more
+ * @sk: socket
+ *
+ * No callback is running any more when it returns.
+ *
+ * Context: any but the callbacks themselves.
+ */
+void srn_sock_unhook(struct sock *sk)
+{
+	static const struct srn_sock_hooks none;
+
+	srn_sock_hook(sk, &none, NULL);
+}
+
+/**
+ * srn_sock_create - a TCP socket that sends at once and never blocks on memory
+ * @net: network namespace; the socket does not keep it alive, the link does
+ * @family: AF_INET or AF_INET6
+ * @sock: result
+ *
+ * Context: process.
+ */
+int srn_sock_create(struct net *net, int family, struct socket **sock)
+{
+	int ret;
+
+	ret = sock_create_kern(net, family, SOCK_STREAM, IPPROTO_TCP, sock);
+	if (ret)
+		return ret;
+	srn_sock_setup(*sock);
+	return 0;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * A socket's callbacks: handed from the connection set-up to the stream and from
+ * there to whoever closes it.
+ */
+#ifndef SRN_SOCKHOOKS_H
+#define SRN_SOCKHOOKS_H
+
+#include <net/sock.h>
+
+/*
+ * Called with the socket locked, by its owner or in softirq. Each takes
+ * sk_callback_lock for reading while it uses sk_user_data.
+ */
+struct srn_sock_hooks {
+	void (*data_ready)(struct sock *sk);
+	void (*write_space)(struct sock *sk);
+	void (*state_change)(struct sock *sk);
+};
+
+void srn_sock_hook(struct sock *sk, const struct srn_sock_hooks *hooks, void *user);
+void srn_sock_unhook(struct sock *sk);
+int srn_sock_create(struct net *net, int family, struct socket **sock);
+
+#endif /* SRN_SOCKHOOKS_H */

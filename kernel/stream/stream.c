@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Life of a stream: taking over a socket, giving it back.
+ */
+#include <net/tcp.h>
+
+#include "../compat/compat.h"
+#include "sockhooks.h"
+#include "stream.h"
+
+static void stream_data_ready(struct sock *sk)
+{
+	struct srn_stream *s;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	s = sk->sk_user_data;
+	if (s)
+		srn_rx_input(s, sk);
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+static void stream_write_space(struct sock *sk)
+{
+	struct srn_stream *s;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	s = sk->sk_user_data;
+	if (s && sk_stream_is_writeable(sk)) {
+		clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+		srn_stream_kick_async(s);
+	}
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+/* The peer's half is closed; what it sent before may still wait to be read. */
+static bool peer_closed(const struct sock *sk)
+{
+	return sk->sk_state != TCP_ESTABLISHED && sk->sk_state != TCP_FIN_WAIT1 &&
+	       sk->sk_state != TCP_FIN_WAIT2;
+}
+
+static void stream_state_change(struct sock *sk)
+{
+	struct srn_stream *s;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	s = sk->sk_user_data;
+	if (s && peer_closed(sk))
+		s->ops->ended(s, sk->sk_err ? SRN_END_BROKEN : SRN_END_PEER_CLOSED);
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+static const struct srn_sock_hooks stream_hooks = {
+	.data_ready = stream_data_ready,
+	.write_space = stream_write_space,
+	.state_change = stream_state_change,
+};
+
+/**
+ * srn_stream_init - prepare a stream that has no socket yet
+ * @s: stream
+ * @ops: what to do with messages
+ */
+void srn_stream_init(struct srn_stream *s, const struct srn_stream_ops *ops)
+{
+	memset(s, 0, sizeof(*s));
+	s->ops = ops;
+	INIT_DELAYED_WORK(&s->tx_work, srn_tx_work);
+}
+
+/**
+ * srn_stream_start - take over a socket in full operation
+ * @s: initialised stream
+ * @sock: connected socket behind its MPA set-up; owned by the stream from now on
+ * @params: what the set-up agreed on
+ *
+ * What has arrived behind the set-up frames is received before this returns.
+ *
+ * Context: process, sleeps.
+ */
+void srn_stream_start(struct srn_stream *s, struct socket *sock,
+		      const struct srn_stream_params *params)
+{
+	struct sock *sk = sock->sk;
+
+	s->sock = sock;
+	s->crc = params->crc;
+	s->tx_hold = params->hold_tx;
+	srn_fpdu_init(&s->parser, params->crc);
+
+	lock_sock(sk);
+	srn_sock_hook(sk, &stream_hooks, s);
+	local_bh_disable();
+	srn_rx_input(s, sk);
+	local_bh_enable();
+	if (peer_closed(sk))
+		s->ops->ended(s, sk->sk_err ? SRN_END_BROKEN : SRN_END_PEER_CLOSED);
+	release_sock(sk);
+}
+
+/**
+ * srn_stream_drain - receive what has arrived before the end
+ * @s: stream whose peer has closed
+ *
+ * Context: process, sleeps.
+ */
+void srn_stream_drain(struct srn_stream *s)
+{
+	struct sock *sk = s->sock->sk;
+
+	lock_sock(sk);
+	local_bh_disable();
+	srn_rx_input(s, sk);
+	local_bh_enable();
+	release_sock(sk);
+}
+
+/**
+ * srn_stream_shutdown - send no more: tell the peer
+ * @s: stream with an empty batch
+ *
+ * Context: process, sleeps for the socket lock.
+ */
+void srn_stream_shutdown(struct srn_stream *s)
+{
+	kernel_sock_shutdown(s->sock, SHUT_WR);
+}
+
+/**
+ * srn_stream_stop - end both engines
+ * @s: stream
+ * @terminate: payload of a Terminate message to send first, or NULL
+ * @terminate_len: its length
+ *
+ * When it returns no operation of the stream is running or will run again, and
+ * the stream refers to no memory.
+ *
+ * Context: process, sleeps; bounded.
+ *
+ * Return: the socket, which the caller owns, or NULL if there never was one.
+ */
+struct socket *srn_stream_stop(struct srn_stream *s, const u8 *terminate, u32 terminate_len)
+{
+	struct socket *sock = s->sock;
+
+	WRITE_ONCE(s->tx_stopped, true);
+	if (!sock)
+		return NULL;
+	srn_sock_unhook(sock->sk);
+	srn_tx_cleanup(s);
+	if (terminate)
+		srn_tx_terminate(s, terminate, terminate_len);
+	srn_tx_release(s);
+	s->sock = NULL;
+	return sock;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * A connected stream: one TCP socket, a transmit engine and a receive engine.
+ *
+ * The stream knows messages, FPDUs and bytes. What they mean is the business of
+ * the layer above, which hands down a table of operations.
+ *
+ * Transmit. Whoever has work calls srn_stream_kick() (process context that may
+ * sleep: the caller itself transmits) or srn_stream_kick_async() (any context: a
+ * worker does). There is one transmitter at a time; a kick that finds one active
+ * makes it look again, so none is lost. It asks ->tx_next for messages, cuts them
+ * into FPDUs, and collects the FPDUs of many messages in one batch that is pushed
+ * with one sendmsg. A push that the socket cannot take completely is continued
+ * when it has room again. When a whole batch is in the socket, ->tx_pushed.
+ *
+ * Receive. Bytes are taken where they arrive (softirq, or whoever releases the
+ * socket lock), walked once, and given to ->rx_*.
+ *
+ * End. The engines report an end with ->ended (any context); the layer above then
+ * calls srn_stream_stop() from process context.
+ *
+ * Lock order: socket lock, sk_callback_lock, then the locks of the layer above.
+ */
+#ifndef SRN_STREAM_H
+#define SRN_STREAM_H
+
+#include <linux/net.h>
+#include <linux/workqueue.h>
+#include <net/sock.h>
+
+#include "../verbs/mem.h"
+#include "../wire/fpdu.h"
+
+struct srn_stream;
+struct srn_tx_batch;
+
+/* A message to be sent. */
+struct srn_tx_msg {
+	u8 opcode;		/* enum srn_rdmap_opcode */
+	u32 inv_stag;		/* untagged */
+	u32 msn;		/* untagged */
+	u32 stag;		/* tagged: data sink */
+	u64 to;			/* tagged: offset of the first byte */
+	u32 length;		/* payload bytes */
+	u32 done;		/* of them in FPDUs; kept by the stream */
+	bool open;		/* not yet completely in FPDUs; kept by the stream */
+	struct srn_cursor source;
+};
+
+enum srn_tx_verdict {
+	SRN_TX_MESSAGE,		/* the message has been filled in */
+	SRN_TX_AGAIN,		/* work was done that needs no bytes: ask again */
+	SRN_TX_FLUSH,		/* ask again when what was handed out is in the socket */
+	SRN_TX_WAIT,		/* there is work, a later kick will come for it */
+	SRN_TX_NONE,		/* nothing to do */
+};
+
+/* Why a stream ended. */
+enum srn_stream_end {
+	SRN_END_PEER_CLOSED,	/* orderly, between FPDUs */
+	SRN_END_BROKEN,		/* reset, timed out, or closed inside an FPDU */
+	SRN_END_VIOLATION,	/* the peer broke the protocol; stream->term says how */
+	SRN_END_LOCAL,		/* local memory of a message became invalid */
+};
+
+/*
+ * Each tx operation is called by the active transmitter; tx_next and tx_built with bottom
+ * halves disabled. Each rx operation is called with bottom halves disabled, under the RCU
+ * read lock, by one receiver at a time, and returns 0 or -EPROTO with the reason.
+ */
+struct srn_stream_ops {
+	/* @flushed: nothing is waiting in a batch */
+	enum srn_tx_verdict (*tx_next)(struct srn_stream *s, struct srn_tx_msg *msg,
+				       bool flushed);
+	/* The message handed out last is completely in FPDUs. */
+	void (*tx_built)(struct srn_stream *s);
+	/* All messages that were built are in the socket. */
+	void (*tx_pushed)(struct srn_stream *s);
+	/* About to stop for lack of work; true: there is some after all. */
+	bool (*tx_idle)(struct srn_stream *s);
+
+	int (*rx_begin)(struct srn_stream *s, const struct srn_rdmap_header *h, u32 payload,
+			struct srn_term_code *term);
+	int (*rx_place)(struct srn_stream *s, const u8 *data, u32 len,
+			struct srn_term_code *term);
+	int (*rx_end)(struct srn_stream *s, struct srn_term_code *term);
+	/* Input is used up for now: no memory access may stay open. */
+	void (*rx_pause)(struct srn_stream *s);
+	/* A receive pass is over: report what it completed. */
+	void (*rx_done)(struct srn_stream *s);
+
+	void (*ended)(struct srn_stream *s, enum srn_stream_end why);
+};
+
+struct srn_stream_params {
+	bool crc;
+	bool hold_tx;		/* send nothing before the peer's first FPDU */
+};
+
+struct srn_stream {
+	const struct srn_stream_ops *ops;
+	struct socket *sock;
+	bool crc;
+
+	/* Transmit: fields of the active transmitter. */
+	atomic_t tx_kicks ____cacheline_aligned;
+	bool tx_stopped;
+	bool tx_hold;		/* until the peer's first FPDU, cleared by receive */
+	struct srn_tx_batch *batch;
+	struct srn_tx_msg msg;
+	struct delayed_work tx_work;
+
+	/* Receive: fields of the receiver. */
+	struct srn_fpdu_parser parser ____cacheline_aligned;
+	bool rx_stopped;
+	struct srn_term_code term;	/* valid once ended with a violation */
+	u8 term_header[SRN_MAX_HEADER];
+	u8 term_header_len;
+};
+
+void srn_stream_init(struct srn_stream *s, const struct srn_stream_ops *ops);
+void srn_stream_start(struct srn_stream *s, struct socket *sock,
+		      const struct srn_stream_params *params);
+void srn_stream_kick(struct srn_stream *s);
+void srn_stream_kick_async(struct srn_stream *s);
+void srn_stream_shutdown(struct srn_stream *s);
+void srn_stream_drain(struct srn_stream *s);
+struct socket *srn_stream_stop(struct srn_stream *s, const u8 *terminate, u32 terminate_len);
+
+/* Between the engines, not for the layer above. */
+void srn_tx_work(struct work_struct *work);
+void srn_tx_cleanup(struct srn_stream *s);
+void srn_tx_release(struct srn_stream *s);
+int srn_tx_terminate(struct srn_stream *s, const u8 *payload, u32 len);
+void srn_rx_input(struct srn_stream *s, struct sock *sk);
+int srn_tx_init(void);
+void srn_tx_exit(void);
+
+#endif /* SRN_STREAM_H */

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Completion queues.
+ */
+#include <linux/log2.h>
+#include <rdma/uverbs_ioctl.h>
+
+#include "cq.h"
+#include "qp.h"
+
+/**
+ * srn_cq_push - append a completion
+ * @cq: completion queue
+ * @cqe: completion
+ *
+ * The caller notifies when it has appended all that it has: srn_cq_notify().
+ *
+ * Context: any. Takes cq->lock.
+ *
+ * Return: 0, or -ENOSPC if the queue is full: it has overflowed, is dead from now
+ * on, and IB_EVENT_CQ_ERR has been raised.
+ */
+int srn_cq_push(struct srn_cq *cq, const struct srn_cqe *cqe)
+{
+	struct ib_event event = { .device = cq->ibcq.device, .event = IB_EVENT_CQ_ERR };
+	unsigned long flags;
+	bool first;
+	u32 cons;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	/* What a process stores here can only damage its own queue. */
+	cons = cq->map ? smp_load_acquire(&cq->ctrl->cons) : cq->cons;
+	if (!cq->overflow && cq->prod - cons < cq->depth) {
+		cq->ring[cq->prod & (cq->depth - 1)] = *cqe;
+		smp_store_release(&cq->ctrl->prod, ++cq->prod);
+		spin_unlock_irqrestore(&cq->lock, flags);
+		return 0;
+	}
+	first = !cq->overflow;
+	cq->overflow = true;
+	WRITE_ONCE(cq->ctrl->error, 1);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (first) {
+		ibdev_notice_ratelimited(cq->ibcq.device,
+					 "CQ of %u entries overflowed, QP%u lost a completion\n",
+					 cq->depth, cqe->qp_num);
+		event.element.cq = &cq->ibcq;
+		if (cq->ibcq.event_handler)
+			cq->ibcq.event_handler(&event, cq->ibcq.cq_context);
+	}
+	return -ENOSPC;
+}
+
+/**
+ * srn_cq_notify - raise the completion event if the consumer waits for it
+ * @cq: completion queue that got completions
+ * @solicited: one of them was solicited or failed
+ *
+ * Context: any; no lock of this module and no memory access may be held, since a
+ * kernel consumer may post from its handler.
+ */
+void srn_cq_notify(struct srn_cq *cq, bool solicited)
+{
+	u32 arm;
+
+	/* The store of prod before the load of arm; pairs with the arming side. */
+	smp_mb();
+	arm = READ_ONCE(cq->ctrl->arm);
+	if (arm == SRN_CQ_ARM_NONE || (arm == SRN_CQ_ARM_SOLICITED && !solicited))
+		return;
+	if (xchg(&cq->ctrl->arm, SRN_CQ_ARM_NONE) == SRN_CQ_ARM_NONE)
+		return;
+	if (cq->ibcq.comp_handler)
+		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+}
+
+/**
+ * srn_create_cq - create a completion queue
+ * @ibcq: queue, allocated by the core
+ * @attr: size
+ * @udata: response for a process, NULL for a kernel consumer
+ *
+ * Context: process.
+ */
+int srn_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		  struct ib_udata *udata)
+{
+	struct srn_device *dev = to_srn_dev(ibcq->device);
+	struct srn_uresp_create_cq resp = {};
+	struct srn_cq *cq = to_srn_cq(ibcq);
+	int ret;
+
+	if (attr->flags)
+		return -EOPNOTSUPP;
+	if (attr->cqe < 1 || attr->cqe > SRN_MAX_CQE)
+		return -EINVAL;
+	if (!srn_count_inc(dev, SRN_LIMIT_CQ))
+		return -ENOMEM;
+	spin_lock_init(&cq->lock);
+	cq->depth = roundup_pow_of_two(attr->cqe);
+	cq->ctrl = srn_ring_alloc(udata, sizeof(*cq->ctrl) + cq->depth * sizeof(*cq->ring),
+				  &cq->map, &resp.map);
+	if (IS_ERR(cq->ctrl)) {
+		srn_count_dec(dev, SRN_LIMIT_CQ);
+		return PTR_ERR(cq->ctrl);
+	}
+	cq->ring = (void *)(cq->ctrl + 1);
+	ibcq->cqe = cq->depth;
+	if (udata) {
+		resp.depth = cq->depth;
+		resp.cqe_offset = sizeof(*cq->ctrl);
+		ret = srn_copy_response(udata, &resp, sizeof(resp));
+		if (ret) {
+			srn_destroy_cq(ibcq, udata);
+			return ret;
+		}
+	}
+	return 0;
+}
+
+/**
+ * srn_destroy_cq - destroy a completion queue
+ * @ibcq: queue, used by no QP any more
+ * @udata: not used
+ *
+ * Context: process.
+ */
+int srn_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
+{
+	struct srn_cq *cq = to_srn_cq(ibcq);
+
+	srn_ring_free(cq->ctrl, cq->map);
+	srn_count_dec(to_srn_dev(ibcq->device), SRN_LIMIT_CQ);
+	return 0;
+}
+
+static void to_kernel_wc(const struct srn_cq *cq, const struct srn_cqe *cqe, struct ib_wc *wc)
+{
+	struct srn_device *dev = to_srn_dev(cq->ibcq.device);
+	struct srn_qp *qp;
+
+	memset(wc, 0, sizeof(*wc));
+	wc->wr_id = cqe->wr_id;
+	wc->status = cqe->status;
+	wc->byte_len = cqe->byte_len;
+	wc->opcode = cqe->opcode;
+	qp = xa_load(&dev->qps, cqe->qp_num);
+	wc->qp = qp ? &qp->ibqp : NULL;
+	wc->port_num = 1;
+	if (cqe->flags & SRN_CQE_WITH_INV) {
+		wc->wc_flags = IB_WC_WITH_INVALIDATE;
+		wc->ex.invalidate_rkey = cqe->ex;
+	}
+}
+
+/**
+ * srn_poll_cq - take completions, for a kernel consumer
+ * @ibcq: queue
+ * @num: at most
+ * @wc: where to
+ *
+ * Context: any.
+ *
+ * Return: number taken.
+ */
+int srn_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
+{
+	struct srn_cq *cq = to_srn_cq(ibcq);
+	unsigned long flags;
+	int n;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	for (n = 0; n < num && cq->cons != cq->prod; n++)
+		to_kernel_wc(cq, &cq->ring[cq->cons++ & (cq->depth - 1)], &wc[n]);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return n;
+}
+
+/**
+ * srn_req_notify_cq - arm, for a kernel consumer
+ * @ibcq: queue
+ * @flags: which completions count
+ *
+ * Context: any.
+ *
+ * Return: 1 if completions are there already and the caller asked to be told.
+ */
+int srn_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
+{
+	bool solicited = (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED;
+	struct srn_cq *cq = to_srn_cq(ibcq);
+
+	/* Never weaken what another caller has armed. */
+	if (!solicited)
+		WRITE_ONCE(cq->ctrl->arm, SRN_CQ_ARM_ANY);
+	else
+		cmpxchg(&cq->ctrl->arm, SRN_CQ_ARM_NONE, SRN_CQ_ARM_SOLICITED);
+	/* The store of arm before the load of prod; pairs with srn_cq_notify(). */
+	smp_mb();
+	return (flags & IB_CQ_REPORT_MISSED_EVENTS) &&
+	       READ_ONCE(cq->prod) != READ_ONCE(cq->cons);
+}

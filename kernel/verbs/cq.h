@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Completion queues.
+ */
+#ifndef SRN_VERBS_CQ_H
+#define SRN_VERBS_CQ_H
+
+#include <rdma/ib_verbs.h>
+
+#include "device.h"
+
+/**
+ * struct srn_cq - completion queue
+ * @ibcq: what the RDMA core sees
+ * @ctrl: indices shared with the consumer
+ * @ring: the CQEs
+ * @map: mapping of @ctrl and @ring, NULL for a kernel consumer
+ * @lock: protects @prod, @overflow and, for kernel consumers, @cons; a leaf
+ * @prod: CQEs written
+ * @cons: CQEs polled by a kernel consumer
+ * @depth: CQEs, a power of two
+ * @overflow: an entry was lost, the queue is dead
+ */
+struct srn_cq {
+	struct ib_cq ibcq;
+	struct srn_cq_ctrl *ctrl;
+	struct srn_cqe *ring;
+	struct srn_mmap *map;
+	u32 depth;
+
+	spinlock_t lock;
+	u32 prod;
+	u32 cons;
+	bool overflow;
+};
+
+static inline struct srn_cq *to_srn_cq(struct ib_cq *ibcq)
+{
+	return container_of(ibcq, struct srn_cq, ibcq);
+}
+
+int srn_cq_push(struct srn_cq *cq, const struct srn_cqe *cqe);
+void srn_cq_notify(struct srn_cq *cq, bool solicited);
+
+int srn_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		  struct ib_udata *udata);
+int srn_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
+int srn_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc);
+int srn_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
+
+#endif /* SRN_VERBS_CQ_H */

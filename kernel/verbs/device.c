@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The RDMA device: what it says of itself, and its registration.
+ */
+#include <linux/etherdevice.h>
+#include <linux/rtnetlink.h>
+#include <linux/vmalloc.h>
+#include <net/addrconf.h>
+#include <rdma/iw_cm.h>
+#include <rdma/uverbs_ioctl.h>
+
+#include "../cm/cm.h"
+#include "../compat/compat.h"
+#include "../stream/linger.h"
+#include "cq.h"
+#include "device.h"
+#include "mem.h"
+#include "qp.h"
+#include "rq.h"
+
+static const u32 limits[SRN_LIMITS] = {
+	[SRN_LIMIT_QP] = SRN_MAX_QP,
+	[SRN_LIMIT_CQ] = SRN_MAX_CQ,
+	[SRN_LIMIT_SRQ] = SRN_MAX_SRQ,
+	[SRN_LIMIT_MR] = SRN_MAX_MR,
+	[SRN_LIMIT_PD] = SRN_MAX_PD,
+};
+
+/**
+ * srn_count_inc - account a new object
+ * @dev: device
+ * @kind: kind of object
+ *
+ * Return: false if the device has as many as query_device says that it can have.
+ */
+bool srn_count_inc(struct srn_device *dev, enum srn_limit kind)
+{
+	if (atomic_inc_return(&dev->count[kind]) <= limits[kind])
+		return true;
+	atomic_dec(&dev->count[kind]);
+	return false;
+}
+
+/**
+ * srn_ring_alloc - memory of a queue
+ * @udata: of the verb: the process that the memory is shared with, or NULL
+ * @size: bytes
+ * @map: the mapping, NULL for a kernel consumer
+ * @resp: for a process, where it finds the mapping
+ *
+ * Context: process.
+ *
+ * Return: zeroed memory or an error pointer.
+ */
+void *srn_ring_alloc(struct ib_udata *udata, size_t size, struct srn_mmap **map,
+		     struct srn_mapping *resp)
+{
+	struct srn_ucontext *uc;
+	struct srn_mmap *m;
+	void *memory;
+	int ret;
+
+	*map = NULL;
+	size = PAGE_ALIGN(size);
+	if (!udata) {
+		memory = vzalloc(size);
+		return memory ?: ERR_PTR(-ENOMEM);
+	}
+	uc = rdma_udata_to_drv_context(udata, struct srn_ucontext, ibuc);
+	m = kzalloc(sizeof(*m), GFP_KERNEL);
+	memory = vmalloc_user(size);
+	if (!m || !memory) {
+		ret = -ENOMEM;
+		goto err;
+	}
+	m->memory = memory;
+	ret = rdma_user_mmap_entry_insert(&uc->ibuc, &m->entry, size);
+	if (ret)
+		goto err;
+	resp->key = rdma_user_mmap_get_offset(&m->entry);
+	resp->size = size;
+	*map = m;
+	return memory;
+err:
+	vfree(memory);
+	kfree(m);
+	return ERR_PTR(ret);
+}
+
+/**
+ * srn_ring_free - give back memory of a queue
+ * @memory: from srn_ring_alloc()
+ * @map: from srn_ring_alloc()
+ *
+ * A process that still has it mapped keeps the pages, nobody else does.
+ *
+ * Context: process.
+ */
+void srn_ring_free(void *memory, struct srn_mmap *map)
+{
+	if (map)
+		rdma_user_mmap_entry_remove(&map->entry);
+	else
+		vfree(memory);
+}
+
+/**
+ * srn_copy_response - answer a verb
+ * @udata: of the verb
+ * @resp: response
+ * @size: its size; an older user gets the part that it knows
+ *
+ * Context: process.
+ */
+int srn_copy_response(struct ib_udata *udata, void *resp, size_t size)
+{
+	return ib_copy_to_udata(udata, resp, min(size, udata->outlen));
+}
+
+static int srn_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma)
+{
+	size_t size = vma->vm_end - vma->vm_start;
+	struct rdma_user_mmap_entry *entry;
+	int ret = -EINVAL;
+
+	if (vma->vm_flags & VM_EXEC)
+		return -EPERM;
+	entry = rdma_user_mmap_entry_get(ibuc, vma);
+	if (!entry)
+		return -EINVAL;
+	if (size <= entry->npages * PAGE_SIZE)
+		ret = remap_vmalloc_range(vma, container_of(entry, struct srn_mmap, entry)->memory,
+					  0);
+	rdma_user_mmap_entry_put(entry);
+	return ret;
+}
+
+static void srn_mmap_free(struct rdma_user_mmap_entry *entry)
+{
+	struct srn_mmap *map = container_of(entry, struct srn_mmap, entry);
+
+	vfree(map->memory);
+	kfree(map);
+}
+
+static int srn_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
+{
+	struct srn_uresp_alloc_ctx resp = {
+		.dev_id = to_srn_dev(ibuc->device)->id,
+		.max_inline = SRN_MAX_INLINE,
+	};
+
+	return srn_copy_response(udata, &resp, sizeof(resp));
+}
+
+static void srn_dealloc_ucontext(struct ib_ucontext *ibuc)
+{
+}
+
+/*
+ * Mapped rings are plain memory of their own that lives as long as it is mapped,
+ * and the queue pairs behind them have been failed before: nothing is left to cut.
+ */
+static void srn_disassociate_ucontext(struct ib_ucontext *ibuc)
+{
+}
+
+static int srn_alloc_pd(struct ib_pd *pd, struct ib_udata *udata)
+{
+	return srn_count_inc(to_srn_dev(pd->device), SRN_LIMIT_PD) ? 0 : -ENOMEM;
+}
+
+static int srn_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
+{
+	srn_count_dec(to_srn_dev(pd->device), SRN_LIMIT_PD);
+	return 0;
+}
+
+static int srn_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
+			    struct ib_udata *udata)
+{
+	if (udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
+		return -EINVAL;
+	memset(attr, 0, sizeof(*attr));
+	attr->device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS;
+	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG;
+	attr->fw_ver = SRN_ABI_VERSION;
+	attr->sys_image_guid = ibdev->node_guid;
+	attr->page_size_cap = PAGE_SIZE;
+	attr->max_mr_size = ~0ULL;
+	attr->max_qp = SRN_MAX_QP;
+	attr->max_qp_wr = SRN_MAX_QP_WR;
+	attr->max_send_sge = SRN_MAX_SGE;
+	attr->max_recv_sge = SRN_MAX_SGE;
+	attr->max_sge_rd = SRN_MAX_SGE;
+	attr->max_cq = SRN_MAX_CQ;
+	attr->max_cqe = SRN_MAX_CQE;
+	attr->max_mr = SRN_MAX_MR;
+	attr->max_pd = SRN_MAX_PD;
+	attr->max_qp_rd_atom = SRN_MAX_READ_DEPTH;
+	attr->max_qp_init_rd_atom = SRN_MAX_READ_DEPTH;
+	attr->max_res_rd_atom = SRN_MAX_READ_DEPTH * SRN_MAX_QP;
+	attr->atomic_cap = IB_ATOMIC_NONE;
+	attr->max_srq = SRN_MAX_SRQ;
+	attr->max_srq_wr = SRN_MAX_SRQ_WR;
+	attr->max_srq_sge = SRN_MAX_SGE;
+	attr->max_fast_reg_page_list_len = SRN_MAX_FAST_REG_PAGES;
+	return 0;
+}
+
+static enum ib_mtu netdev_mtu_to_ib(u32 mtu)
+{
+	return clamp(iboe_get_mtu(mtu + IB_GRH_BYTES + IB_BTH_BYTES + 40), IB_MTU_256, IB_MTU_4096);
+}
+
+/*
+ * Speed in the terms of InfiniBand. The core's own helper logs a line each time for a
+ * device that does not say how fast it is, which is most virtual ones.
+ */
+static void port_speed(struct srn_device *dev, struct ib_port_attr *attr)
+{
+	static const struct {
+		u32 mbits;
+		u8 width;
+		u16 speed;
+	} steps[] = {
+		{ 1000, IB_WIDTH_1X, IB_SPEED_SDR },
+		{ 10000, IB_WIDTH_1X, IB_SPEED_FDR10 },
+		{ 25000, IB_WIDTH_1X, IB_SPEED_EDR },
+		{ 40000, IB_WIDTH_4X, IB_SPEED_FDR10 },
+		{ 50000, IB_WIDTH_1X, IB_SPEED_HDR },
+		{ 100000, IB_WIDTH_4X, IB_SPEED_EDR },
+		{ 200000, IB_WIDTH_4X, IB_SPEED_HDR },
+	};
+	struct ethtool_link_ksettings settings;
+	u32 mbits = 1000;
+	size_t i;
+
+	rtnl_lock();
+	if (!__ethtool_get_link_ksettings(dev->netdev, &settings) &&
+	    settings.base.speed != (u32)SPEED_UNKNOWN)
+		mbits = settings.base.speed;
+	rtnl_unlock();
+	for (i = 0; i < ARRAY_SIZE(steps) - 1 && mbits > steps[i].mbits; i++)
+		;
+	attr->active_width = steps[i].width;
+	attr->active_speed = steps[i].speed;
+}
+
+static int srn_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
+{
+	struct srn_device *dev = to_srn_dev(ibdev);
+	bool up = netif_running(dev->netdev) && netif_carrier_ok(dev->netdev);
+
+	port_speed(dev, attr);
+	attr->gid_tbl_len = 1;
+	attr->max_msg_sz = SRN_MAX_MESSAGE;
+	attr->max_mtu = netdev_mtu_to_ib(dev->netdev->mtu);
+	attr->active_mtu = attr->max_mtu;
+	attr->phys_mtu = dev->netdev->mtu;
+	attr->state = up ? IB_PORT_ACTIVE : IB_PORT_DOWN;
+	attr->phys_state = up ? IB_PORT_PHYS_STATE_LINK_UP : IB_PORT_PHYS_STATE_DISABLED;
+	attr->port_cap_flags = IB_PORT_CM_SUP | IB_PORT_DEVICE_MGMT_SUP;
+	return 0;
+}
+
+static int srn_get_port_immutable(struct ib_device *ibdev, u32 port,
+				  struct ib_port_immutable *immutable)
+{
+	immutable->gid_tbl_len = 1;
+	immutable->core_cap_flags = RDMA_CORE_PORT_IWARP;
+	return 0;
+}
+
+static int srn_query_gid(struct ib_device *ibdev, u32 port, int index, union ib_gid *gid)
+{
+	*gid = to_srn_dev(ibdev)->gid;
+	return 0;
+}
+
+static void srn_get_dev_fw_str(struct ib_device *ibdev, char *str)
+{
+	snprintf(str, IB_FW_VERSION_NAME_MAX, "%s", THIS_MODULE->version ?: "0");
+}
+
+static void srn_dealloc_driver(struct ib_device *ibdev)
+{
+	struct srn_device *dev = to_srn_dev(ibdev);
+
+	WRITE_ONCE(dev->closing, true);
+	srn_cm_device_gone(dev);
+	srn_linger_flush(dev);
+	rtnl_lock();
+	srn_compat_clear_gid_tag(dev->netdev);
+	rtnl_unlock();
+	WARN_ON(!xa_empty(&dev->qps));
+	WARN_ON(!xa_empty(&dev->mems));
+	WARN_ON(!xa_empty(&dev->requests));
+	dev_put(dev->netdev);
+}
+
+static const struct ib_device_ops device_ops = {
+	.owner = THIS_MODULE,
+	.driver_id = (enum rdma_driver_id)SRN_DRIVER_ID,
+	.uverbs_abi_ver = SRN_ABI_VERSION,
+
+	.alloc_mr = srn_alloc_mr,
+	.alloc_pd = srn_alloc_pd,
+	.alloc_ucontext = srn_alloc_ucontext,
+	.create_cq = srn_create_cq,
+	.create_qp = srn_create_qp,
+	.create_srq = srn_create_srq,
+	.dealloc_driver = srn_dealloc_driver,
+	.dealloc_pd = srn_dealloc_pd,
+	.dealloc_ucontext = srn_dealloc_ucontext,
+	.dereg_mr = srn_dereg_mr,
+	.destroy_cq = srn_destroy_cq,
+	.destroy_qp = srn_destroy_qp,
+	.destroy_srq = srn_destroy_srq,
+	.disassociate_ucontext = srn_disassociate_ucontext,
+	.get_dev_fw_str = srn_get_dev_fw_str,
+	.get_dma_mr = srn_get_dma_mr,
+	.get_port_immutable = srn_get_port_immutable,
+	.iw_accept = srn_cm_accept,
+	.iw_add_ref = srn_qp_add_ref,
+	.iw_connect = srn_cm_connect,
+	.iw_create_listen = srn_cm_create_listen,
+	.iw_destroy_listen = srn_cm_destroy_listen,
+	.iw_get_qp = srn_qp_get,
+	.iw_reject = srn_cm_reject,
+	.iw_rem_ref = srn_qp_rem_ref,
+	.map_mr_sg = srn_map_mr_sg,
+	.mmap = srn_mmap,
+	.mmap_free = srn_mmap_free,
+	.modify_qp = srn_modify_qp,
+	.modify_srq = srn_modify_srq,
+	.poll_cq = srn_poll_cq,
+	.post_recv = srn_post_recv,
+	.post_send = srn_post_send,
+	.post_srq_recv = srn_post_srq_recv,
+	.query_device = srn_query_device,
+	.query_gid = srn_query_gid,
+	.query_port = srn_query_port,
+	.query_qp = srn_query_qp,
+	.query_srq = srn_query_srq,
+	.reg_user_mr = srn_reg_user_mr,
+	.req_notify_cq = srn_req_notify_cq,
+
+	INIT_RDMA_OBJ_SIZE(ib_cq, srn_cq, ibcq),
+	INIT_RDMA_OBJ_SIZE(ib_pd, srn_pd, ibpd),
+	INIT_RDMA_OBJ_SIZE(ib_qp, srn_qp, ibqp),
+	INIT_RDMA_OBJ_SIZE(ib_srq, srn_srq, ibsrq),
+	INIT_RDMA_OBJ_SIZE(ib_ucontext, srn_ucontext, ibuc),
+};
+
+/**
+ * srn_device_update_gid - take over the hardware address of the network device
+ * @dev: device
+ *
+ * Context: process, RTNL held.
+ */
+void srn_device_update_gid(struct srn_device *dev)
+{
+	ASSERT_RTNL();
+	srn_compat_set_gid_tag(dev->netdev, &dev->gid);
+}
+
+/**
+ * srn_device_create - allocate a device
+ * @netdev: network device
+ *
+ * Context: process.
+ *
+ * Return: device, to be registered or given to ib_dealloc_device(), or NULL.
+ */
+struct srn_device *srn_device_create(struct net_device *netdev)
+{
+	static atomic_t next_id = ATOMIC_INIT(0);
+	struct srn_device *dev;
+	struct ib_device *ibdev;
+
+	dev = ib_alloc_device(srn_device, ibdev);
+	if (!dev)
+		return NULL;
+	ibdev = &dev->ibdev;
+	dev->netdev = netdev;
+	dev_hold(netdev);
+	dev->id = atomic_inc_return(&next_id);
+	dev->crc = true;
+	spin_lock_init(&dev->lock);
+	INIT_LIST_HEAD(&dev->endpoints);
+	INIT_LIST_HEAD(&dev->lingering);
+	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC1);
+	xa_init_flags(&dev->mems, XA_FLAGS_ALLOC1);
+	xa_init_flags(&dev->requests, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
+	/* Numbers that are not used again soon: a late completion names nobody else's QP. */
+	dev->next_qp = 1;
+	dev->next_mem = get_random_u32_below(SRN_MAX_STAG_INDEX);
+
+	ibdev->node_type = RDMA_NODE_RNIC;
+	ibdev->phys_port_cnt = 1;
+	ibdev->num_comp_vectors = num_possible_cpus();
+	ibdev->local_dma_lkey = SRN_LOCAL_DMA_LKEY;
+	ibdev->uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND) |
+				  BIT_ULL(IB_USER_VERBS_CMD_POST_RECV);
+	/* The driver listens on the real port itself. */
+	ibdev->iw_driver_flags = IW_F_NO_PORT_MAP;
+	strscpy(ibdev->node_desc, "softrnic software iWARP", sizeof(ibdev->node_desc));
+	strscpy(ibdev->iw_ifname, netdev->name, sizeof(ibdev->iw_ifname));
+	ib_set_device_ops(ibdev, &device_ops);
+	return dev;
+}
+
+/**
+ * srn_device_register - make a device visible
+ * @dev: from srn_device_create()
+ * @name: what to call it
+ *
+ * Context: process, RTNL not held.
+ */
+int srn_device_register(struct srn_device *dev, const char *name)
+{
+	int ret;
+
+	ret = ib_device_set_netdev(&dev->ibdev, dev->netdev, 1);
+	if (ret)
+		return ret;
+	rtnl_lock();
+	srn_device_update_gid(dev);
+	rtnl_unlock();
+	memcpy(&dev->ibdev.node_guid, dev->gid.raw, sizeof(dev->ibdev.node_guid));
+	dev->ibdev.dev.parent = dev->netdev->dev.parent;
+	ret = ib_register_device(&dev->ibdev, name, NULL);
+	if (ret) {
+		rtnl_lock();
+		srn_compat_clear_gid_tag(dev->netdev);
+		rtnl_unlock();
+	}
+	return ret;
+}
+
+/**
+ * srn_device_free - give up a device that was never registered
+ * @dev: from srn_device_create()
+ *
+ * Context: process.
+ */
+void srn_device_free(struct srn_device *dev)
+{
+	dev_put(dev->netdev);
+	/* There is nothing yet that the driver would have to undo. */
+	dev->ibdev.ops.dealloc_driver = NULL;
+	ib_dealloc_device(&dev->ibdev);
+}

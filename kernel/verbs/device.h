@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The RDMA device: its limits, its tables, and the small objects that only hang
+ * on it (user context, protection domain).
+ */
+#ifndef SRN_VERBS_DEVICE_H
+#define SRN_VERBS_DEVICE_H
+
+#include <linux/list.h>
+#include <linux/netdevice.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+
+#include "../uapi/softrnic-abi.h"
+
+#define SRN_MAX_QP		65536
+#define SRN_MAX_QP_WR		16384
+#define SRN_MAX_CQ		65536
+#define SRN_MAX_CQE		(1 << 20)
+#define SRN_MAX_SRQ		16384
+#define SRN_MAX_SRQ_WR		32768
+#define SRN_MAX_MR		(1 << 20)
+#define SRN_MAX_PD		(1 << 16)
+#define SRN_MAX_FAST_REG_PAGES	512
+#define SRN_MAX_READ_DEPTH	128	/* IRD and ORD */
+#define SRN_MAX_MESSAGE		(1U << 31)
+/* The topmost STag indices name the sinks of RDMA Reads, see verbs/qp.h. */
+#define SRN_MAX_STAG_INDEX	0xfeffffU
+
+/* Kinds of objects whose number query_device promises. */
+enum srn_limit {
+	SRN_LIMIT_QP,
+	SRN_LIMIT_CQ,
+	SRN_LIMIT_SRQ,
+	SRN_LIMIT_MR,
+	SRN_LIMIT_PD,
+	SRN_LIMITS
+};
+
+/**
+ * struct srn_device - one link
+ * @ibdev: what the RDMA core sees
+ * @netdev: network device that it was added on; the RDMA core holds a reference
+ * @id: number for messages
+ * @qps: queue pairs by number
+ * @mems: memory by STag index
+ * @requests: connections that were reported and not yet decided on, by number
+ * @next_qp: where the search for the next number begins
+ * @next_mem: the same for @mems
+ * @gid: GID 0
+ * @count: live objects of each kind
+ * @lock: protects the lists below; a leaf
+ * @endpoints: connections and listeners of the connection manager
+ * @lingering: sockets that are being closed, see stream/linger.h
+ * @num_lingering: how many
+ * @crc: ask for CRC32C on new connections
+ * @closing: the link is being deleted
+ */
+struct srn_device {
+	struct ib_device ibdev;
+	struct net_device *netdev;
+	u32 id;
+	struct xarray qps;
+	struct xarray mems;
+	struct xarray requests;
+	u32 next_qp;
+	u32 next_mem;
+	union ib_gid gid;
+	atomic_t count[SRN_LIMITS];
+
+	spinlock_t lock;
+	struct list_head endpoints;
+	struct list_head lingering;
+	u32 num_lingering;
+	bool crc;
+	bool closing;
+};
+
+struct srn_ucontext {
+	struct ib_ucontext ibuc;
+};
+
+struct srn_pd {
+	struct ib_pd ibpd;
+};
+
+/* A mapping handed to user space; it owns the memory. */
+struct srn_mmap {
+	struct rdma_user_mmap_entry entry;
+	void *memory;		/* vmalloc_user() */
+};
+
+static inline struct srn_device *to_srn_dev(struct ib_device *ibdev)
+{
+	return container_of(ibdev, struct srn_device, ibdev);
+}
+
+bool srn_count_inc(struct srn_device *dev, enum srn_limit kind);
+
+static inline void srn_count_dec(struct srn_device *dev, enum srn_limit kind)
+{
+	atomic_dec(&dev->count[kind]);
+}
+
+struct srn_device *srn_device_create(struct net_device *netdev);
+int srn_device_register(struct srn_device *dev, const char *name);
+void srn_device_update_gid(struct srn_device *dev);
+void srn_device_free(struct srn_device *dev);
+
+/* Memory shared with user space, or plain kernel memory where @udata is NULL. */
+void *srn_ring_alloc(struct ib_udata *udata, size_t size, struct srn_mmap **map,
+		     struct srn_mapping *resp);
+void srn_ring_free(void *memory, struct srn_mmap *map);
+int srn_copy_response(struct ib_udata *udata, void *resp, size_t size);
+
+extern struct workqueue_struct *srn_wq;		/* set-up and teardown */
+extern struct workqueue_struct *srn_tx_wq;	/* transmission that must not run inline */
+
+#define srn_notice(dev, fmt, ...)						\
+	ibdev_notice_ratelimited(&(dev)->ibdev, fmt, ##__VA_ARGS__)
+
+#endif /* SRN_VERBS_DEVICE_H */

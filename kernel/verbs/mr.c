@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Memory region verbs.
+ */
+#include <linux/random.h>
+#include <linux/slab.h>
+
+#include "../compat/compat.h"
+#include "device.h"
+#include "mem.h"
+
+#include "device.h"
+#include "mem.h"
+
+#define SUPPORTED_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |	\
+			  IB_ACCESS_REMOTE_READ | IB_ACCESS_OPTIONAL)
+
+static struct srn_mr *mr_alloc(struct ib_pd *pd, enum srn_mem_type type, u32 access)
+{
+	struct srn_device *dev = to_srn_dev(pd->device);
+	struct srn_mem *mem;
+	struct srn_mr *mr;
+
+	if (!srn_count_inc(dev, SRN_LIMIT_MR))
+		return ERR_PTR(-ENOMEM);
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	mem = kzalloc(sizeof(*mem), GFP_KERNEL);
+	if (!mr || !mem) {
+		srn_count_dec(dev, SRN_LIMIT_MR);
+		kfree(mem);
+		kfree(mr);
+		return ERR_PTR(-ENOMEM);
+	}
+	kref_init(&mem->ref);
+	mem->type = type;
+	mem->access = access;
+	mem->pd = pd;
+	mem->dev = dev;
+	mr->mem = mem;
+	return mr;
+}
+
+/* Give it an STag with a random key: a peer cannot guess one from another. */
+static int mr_publish(struct srn_mr *mr)
+{
+	struct srn_mem *mem = mr->mem;
+	u32 index;
+	int ret;
+
+	ret = xa_alloc_cyclic(&mem->dev->mems, &index, NULL, XA_LIMIT(1, SRN_MAX_STAG_INDEX),
+			      &mem->dev->next_mem, GFP_KERNEL);
+	if (ret < 0)
+		return ret;
+	mem->stag = index << 8 | (get_random_u32() & 0xff);
+	mem->valid = mem->type != SRN_MEM_FAST_REG;
+	mr->ibmr.lkey = mem->stag;
+	mr->ibmr.rkey = mem->stag;
+	xa_store(&mem->dev->mems, index, mem, GFP_KERNEL);
+	return 0;
+}
+
+static void mr_free(struct srn_mr *mr)
+{
+	srn_mem_put(mr->mem);
+	kfree(mr);
+}
+
+/**
+ * srn_get_dma_mr - region of all the kernel's memory
+ * @pd: protection domain
+ * @access: IB_ACCESS_*
+ *
+ * Context: process.
+ */
+struct ib_mr *srn_get_dma_mr(struct ib_pd *pd, int access)
+{
+	struct srn_mr *mr;
+	int ret;
+
+	if (access & ~SUPPORTED_ACCESS)
+		return ERR_PTR(-EOPNOTSUPP);
+	mr = mr_alloc(pd, SRN_MEM_DMA, access);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	ret = mr_publish(mr);
+	if (ret) {
+		mr_free(mr);
+		return ERR_PTR(ret);
+	}
+	return &mr->ibmr;
+}
+
+static int mr_pin(struct srn_mr *mr, u64 start, u64 length, u64 iova, int access)
+{
+	struct srn_mem *mem = mr->mem;
+	struct ib_block_iter iter;
+	unsigned long block;
+	struct ib_umem *umem;
+
+	umem = ib_umem_get(mem->pd->device, start, length, access);
+	if (IS_ERR(umem))
+		return PTR_ERR(umem);
+	mem->umem = umem;
+	/* The largest size in which the region is contiguous: huge pages are one block. */
+	block = ib_umem_find_best_pgsz(umem, GENMASK(30, PAGE_SHIFT), iova);
+	if (!block)
+		return -EINVAL;
+	mem->blocks = kvcalloc(ib_umem_num_dma_blocks(umem, block), sizeof(u64),
+			       GFP_KERNEL_ACCOUNT);
+	if (!mem->blocks)
+		return -ENOMEM;
+	/* A device without DMA operations gets kernel addresses here. */
+	rdma_umem_for_each_dma_block(umem, &iter, block)
+		mem->blocks[mem->num_blocks++] = rdma_block_iter_dma_address(&iter);
+	mem->block_shift = __ffs(block);
+	mem->iova = iova;
+	mem->length = length;
+	mem->first = iova & (block - 1);
+	return 0;
+}
+
+/**
+ * srn_reg_user_mr - register memory of a process
+ * @pd: protection domain
+ * @start: its address in the process
+ * @length: bytes
+ * @iova: address by which work requests and peers name it
+ * @access: IB_ACCESS_*
+ * @udata: not used
+ *
+ * Context: process.
+ */
+struct ib_mr *srn_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access,
+			      struct ib_udata *udata)
+{
+	struct srn_mr *mr;
+	int ret;
+
+	if (access & ~SUPPORTED_ACCESS)
+		return ERR_PTR(-EOPNOTSUPP);
+	mr = mr_alloc(pd, SRN_MEM_USER, access & ~IB_ACCESS_OPTIONAL);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	ret = mr_pin(mr, start, length, iova, access);
+	if (!ret)
+		ret = mr_publish(mr);
+	if (ret) {
+		mr_free(mr);
+		return ERR_PTR(ret);
+	}
+	return &mr->ibmr;
+}
+
+/**
+ * srn_alloc_mr - region for fast registration
+ * @pd: protection domain
+ * @type: only IB_MR_TYPE_MEM_REG
+ * @max_num_sg: pages that it can hold
+ *
+ * Context: process.
+ */
+struct ib_mr *srn_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_num_sg)
+{
+	struct srn_mr *mr;
+	int ret = -ENOMEM;
+
+	if (type != IB_MR_TYPE_MEM_REG)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!max_num_sg || max_num_sg > SRN_MAX_FAST_REG_PAGES)
+		return ERR_PTR(-EINVAL);
+	mr = mr_alloc(pd, SRN_MEM_FAST_REG, 0);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	mr->mem->blocks = kvcalloc(max_num_sg, sizeof(u64), GFP_KERNEL);
+	if (mr->mem->blocks) {
+		mr->mem->max_blocks = max_num_sg;
+		ret = mr_publish(mr);
+	}
+	if (ret) {
+		mr_free(mr);
+		return ERR_PTR(ret);
+	}
+	return &mr->ibmr;
+}
+
+static int mr_set_page(struct ib_mr *ibmr, u64 addr)
+{
+	struct srn_mem *mem = to_srn_mr(ibmr)->mem;
+
+	if (mem->num_blocks == mem->max_blocks)
+		return -ENOMEM;
+	mem->blocks[mem->num_blocks++] = addr;
+	return 0;
+}
+
+/**
+ * srn_map_mr_sg - note the pages of a coming fast registration
+ * @ibmr: region from srn_alloc_mr()
+ * @sg: mapped scatterlist
+ * @sg_nents: entries of it
+ * @sg_offset: offset into its first entry
+ *
+ * Context: any.
+ *
+ * Return: entries mapped, or a negative errno.
+ */
+int srn_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
+		  unsigned int *sg_offset)
+{
+	struct srn_mem *mem = to_srn_mr(ibmr)->mem;
+
+	if (mem->type != SRN_MEM_FAST_REG)
+		return -EINVAL;
+	mem->num_blocks = 0;
+	return ib_sg_to_pages(ibmr, sg, sg_nents, sg_offset, mr_set_page);
+}
+
+/**
+ * srn_dereg_mr - deregister
+ * @ibmr: region
+ * @udata: not used
+ *
+ * When it returns nothing is placed in the region or read from it any more. Bytes
+ * of it that wait in a socket's transmit batch fail that stream.
+ *
+ * Context: process.
+ */
+int srn_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
+{
+	struct srn_mr *mr = to_srn_mr(ibmr);
+	struct srn_mem *mem = mr->mem;
+
+	WRITE_ONCE(mem->valid, false);
+	xa_erase(&mem->dev->mems, mem->stag >> 8);
+	/* Pairs with the barrier in srn_mem_begin(). */
+	smp_mb();
+	while (atomic_read(&mem->accesses))
+		cond_resched();
+	mr_free(mr);
+	return 0;
+}

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Queue pair verbs.
+ */
+#include <linux/log2.h>
+#include <linux/vmalloc.h>
+#include <rdma/uverbs_ioctl.h>
+
+#include "../cm/cm.h"
+#include "qp.h"
+
+/**
+ * srn_qp_get - queue pair by number, for the iWARP connection manager
+ * @ibdev: device
+ * @qpn: number
+ *
+ * Context: any. The caller takes the reference.
+ */
+struct ib_qp *srn_qp_get(struct ib_device *ibdev, int qpn)
+{
+	struct srn_qp *qp = xa_load(&to_srn_dev(ibdev)->qps, qpn);
+
+	return qp ? &qp->ibqp : NULL;
+}
+
+/**
+ * srn_qp_add_ref - keep a queue pair from being destroyed
+ * @ibqp: queue pair
+ */
+void srn_qp_add_ref(struct ib_qp *ibqp)
+{
+	refcount_inc(&to_srn_qp(ibqp)->refs);
+}
+
+/**
+ * srn_qp_rem_ref - undo srn_qp_add_ref()
+ * @ibqp: queue pair
+ */
+void srn_qp_rem_ref(struct ib_qp *ibqp)
+{
+	struct srn_qp *qp = to_srn_qp(ibqp);
+
+	if (refcount_dec_and_test(&qp->refs))
+		complete(&qp->unused);
+}
+
+static int check_caps(struct ib_qp_init_attr *attrs)
+{
+	struct ib_qp_cap *cap = &attrs->cap;
+
+	if (attrs->create_flags)
+		return -EOPNOTSUPP;
+	if (attrs->qp_type != IB_QPT_RC)
+		return -EOPNOTSUPP;
+	if (cap->max_send_wr > SRN_MAX_QP_WR || cap->max_recv_wr > SRN_MAX_QP_WR ||
+	    cap->max_send_sge > SRN_MAX_SGE || cap->max_recv_sge > SRN_MAX_SGE ||
+	    cap->max_inline_data > SRN_MAX_INLINE)
+		return -EINVAL;
+	return 0;
+}
+
+/* Depths and strides; what is granted goes back to the consumer. */
+static void size_queues(struct srn_qp *qp, struct ib_qp_init_attr *attrs)
+{
+	struct ib_qp_cap *cap = &attrs->cap;
+	struct srn_sq *sq = &qp->sq;
+	u32 tail;
+
+	cap->max_send_sge = max(cap->max_send_sge, 1u);
+	tail = max_t(u32, cap->max_send_sge * sizeof(struct srn_sge), cap->max_inline_data);
+	spin_lock_init(&sq->lock);
+	sq->capacity = max(cap->max_send_wr, 1u);
+	sq->depth = roundup_pow_of_two(sq->capacity);
+	sq->max_sge = cap->max_send_sge;
+	sq->max_inline = cap->max_inline_data;
+	sq->user_stride = ALIGN(SRN_SEND_WQE_HEADER + tail, SRN_LINE);
+	sq->stride = sq->user_stride + offsetof(struct srn_send, wqe);
+	sq->signal_all = attrs->sq_sig_type == IB_SIGNAL_ALL_WR;
+	cap->max_send_wr = sq->capacity;
+
+	if (qp->srq) {
+		cap->max_recv_wr = 0;
+		cap->max_recv_sge = 0;
+	} else {
+		cap->max_recv_sge = max(cap->max_recv_sge, 1u);
+	}
+	srn_rq_size(&qp->rq, cap->max_recv_wr, cap->max_recv_sge);
+}
+
+static int alloc_queues(struct srn_qp *qp, struct ib_udata *udata,
+			struct srn_uresp_create_qp *resp)
+{
+	size_t sq_size = udata ? (size_t)qp->sq.depth * qp->sq.user_stride : 0;
+	size_t rq_size = (size_t)qp->rq.depth * qp->rq.stride;
+
+	qp->sq.sends = vzalloc((size_t)qp->sq.depth * qp->sq.stride);
+	if (!qp->sq.sends)
+		return -ENOMEM;
+	qp->ctrl = srn_ring_alloc(udata, sizeof(*qp->ctrl) + sq_size + rq_size, &qp->map,
+				  &resp->map);
+	if (IS_ERR(qp->ctrl)) {
+		vfree(qp->sq.sends);
+		return PTR_ERR(qp->ctrl);
+	}
+	qp->sq.user_ring = udata ? qp->ctrl + 1 : NULL;
+	qp->rq.ring = (void *)(qp->ctrl + 1) + sq_size;
+	qp->rq.user_prod = udata ? &qp->ctrl->rq_prod : NULL;
+	qp->rq.shared_cons = &qp->ctrl->rq_cons;
+	qp->ctrl->sq_kick = 1;
+
+	resp->sq_depth = qp->sq.depth;
+	resp->sq_offset = sizeof(*qp->ctrl);
+	resp->sq_stride = qp->sq.user_stride;
+	resp->sq_max_sge = qp->sq.max_sge;
+	resp->sq_max_inline = qp->sq.max_inline;
+	resp->rq_depth = qp->rq.depth;
+	resp->rq_offset = sizeof(*qp->ctrl) + sq_size;
+	resp->rq_stride = qp->rq.stride;
+	resp->rq_max_sge = qp->rq.max_sge;
+	return 0;
+}
+
+static void free_queues(struct srn_qp *qp)
+{
+	srn_ring_free(qp->ctrl, qp->map);
+	vfree(qp->sq.sends);
+}
+
+/**
+ * srn_create_qp - create a queue pair
+ * @ibqp: queue pair, allocated by the core
+ * @attrs: type, sizes, completion queues
+ * @udata: response for a process, NULL for a kernel consumer
+ *
+ * Context: process.
+ */
+int srn_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attrs, struct ib_udata *udata)
+{
+	struct srn_device *dev = to_srn_dev(ibqp->device);
+	struct srn_uresp_create_qp resp = {};
+	struct srn_qp *qp = to_srn_qp(ibqp);
+	u32 qpn;
+	int ret;
+
+	ret = check_caps(attrs);
+	if (ret)
+		return ret;
+	if (!srn_count_inc(dev, SRN_LIMIT_QP))
+		return -ENOMEM;
+	qp->dev = dev;
+	qp->kernel = !udata;
+	qp->scq = to_srn_cq(attrs->send_cq);
+	qp->rcq = to_srn_cq(attrs->recv_cq);
+	qp->srq = attrs->srq ? to_srn_srq(attrs->srq) : NULL;
+	refcount_set(&qp->refs, 1);
+	init_completion(&qp->unused);
+	srn_qp_state_init(qp);
+	size_queues(qp, attrs);
+	ret = alloc_queues(qp, udata, &resp);
+	if (ret)
+		goto err_count;
+	ret = xa_alloc_cyclic(&dev->qps, &qpn, NULL, XA_LIMIT(1, 0xffffff), &dev->next_qp,
+			      GFP_KERNEL);
+	if (ret < 0)
+		goto err_queues;
+	ibqp->qp_num = qpn;
+	ret = udata ? srn_copy_response(udata, &resp, sizeof(resp)) : 0;
+	if (ret)
+		goto err_number;
+	xa_store(&dev->qps, qpn, qp, GFP_KERNEL);
+	return 0;
+
+err_number:
+	xa_erase(&dev->qps, qpn);
+err_queues:
+	free_queues(qp);
+err_count:
+	srn_count_dec(dev, SRN_LIMIT_QP);
+	return ret;
+}
+
+/**
+ * srn_destroy_qp - destroy a queue pair
+ * @ibqp: queue pair
+ * @udata: not used
+ *
+ * Ends its connection and waits for the connection manager to let go of it.
+ *
+ * Context: process.
+ */
+int srn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
+{
+	struct srn_qp *qp = to_srn_qp(ibqp);
+
+	xa_erase(&qp->dev->qps, ibqp->qp_num);
+	srn_qp_abort(qp);
+	cancel_delayed_work_sync(&qp->close_work);
+	srn_qp_rem_ref(ibqp);
+	wait_for_completion(&qp->unused);
+	/* Somebody may have failed it once more in between. */
+	flush_work(&qp->end_work);
+	free_queues(qp);
+	srn_count_dec(qp->dev, SRN_LIMIT_QP);
+	return 0;
+}
+
+static int modify_to_reset(struct srn_qp *qp)
+{
+	bool ok;
+
+	flush_work(&qp->end_work);
+	spin_lock_irq(&qp->state_lock);
+	ok = !qp->ep && srn_qp_set_state(qp, IB_QPS_RESET);
+	if (ok) {
+		qp->ended = false;
+		qp->peer_closed = false;
+		qp->end_event = 0;
+	}
+	spin_unlock_irq(&qp->state_lock);
+	if (!ok)
+		return -EINVAL;
+	/* Whatever was posted meanwhile is forgotten, as verbs say of RESET. */
+	if (qp->map) {
+		qp->sq.prod = READ_ONCE(qp->ctrl->sq_prod);
+		qp->rq.cons = READ_ONCE(qp->ctrl->rq_prod);
+		WRITE_ONCE(qp->ctrl->sq_cons, qp->sq.prod);
+		WRITE_ONCE(qp->ctrl->rq_cons, qp->rq.cons);
+	} else {
+		qp->rq.cons = qp->rq.prod;
+	}
+	qp->sq.next = qp->sq.prod;
+	qp->sq.sent = qp->sq.prod;
+	qp->sq.cons = qp->sq.prod;
+	return 0;
+}
+
+static int modify_state(struct srn_qp *qp, enum ib_qp_state to)
+{
+	bool ok;
+
+	switch (to) {
+	case IB_QPS_ERR:
+		srn_qp_abort(qp);
+		return 0;
+	case IB_QPS_SQD:
+		return srn_qp_close(qp);
+	case IB_QPS_RESET:
+		return modify_to_reset(qp);
+	case IB_QPS_INIT:
+	case IB_QPS_RTR:
+		spin_lock_irq(&qp->state_lock);
+		ok = srn_qp_set_state(qp, to);
+		spin_unlock_irq(&qp->state_lock);
+		return ok ? 0 : -EINVAL;
+	case IB_QPS_RTS:
+		if (READ_ONCE(qp->state) == IB_QPS_RTS)
+			return 0;
+		fallthrough;
+	default:
+		srn_qp_notice(qp, "cannot be connected by hand: use rdma_cm\n");
+		return -EINVAL;
+	}
+}
+
+/*
+ * rdma_cm brings a QP to INIT with no flags at all when it is going to connect, and with
+ * all of them when it has been connected to: no flags in that step mean that nobody has
+ * decided. In every other step they mean what they say.
+ */
+static void modify_access(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
+{
+	const u32 defaults = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ;
+	u32 access = attr->qp_access_flags & (defaults | IB_ACCESS_REMOTE_ATOMIC);
+
+	if (!access && mask & IB_QP_STATE && attr->qp_state == IB_QPS_INIT)
+		access = defaults;
+	WRITE_ONCE(qp->access, access);
+}
+
+/**
+ * srn_modify_qp - change state or access flags
+ * @ibqp: queue pair
+ * @attr: values
+ * @mask: which of them
+ * @udata: not used
+ *
+ * Attributes of other transports are accepted and mean nothing. A connection is made
+ * by the connection manager only.
+ *
+ * Context: process.
+ */
+int srn_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		  struct ib_udata *udata)
+{
+	struct srn_qp *qp = to_srn_qp(ibqp);
+
+	if (mask & ~IB_QP_ATTR_STANDARD_BITS)
+		return -EOPNOTSUPP;
+	if (mask & IB_QP_CUR_STATE && attr->cur_qp_state != READ_ONCE(qp->state))
+		return -EINVAL;
+	if (mask & IB_QP_PORT && attr->port_num != 1)
+		return -EINVAL;
+	if (mask & IB_QP_STATE) {
+		int ret = modify_state(qp, attr->qp_state);
+
+		if (ret)
+			return ret;
+	}
+	if (mask & IB_QP_ACCESS_FLAGS)
+		modify_access(qp, attr, mask);
+	return 0;
+}
+
+/**
+ * srn_query_qp - report state, sizes and depths
+ * @ibqp: queue pair
+ * @attr: result
+ * @mask: not used: everything is reported
+ * @init: result
+ *
+ * Context: process.
+ */
+int srn_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		 struct ib_qp_init_attr *init)
+{
+	struct srn_qp *qp = to_srn_qp(ibqp);
+
+	memset(attr, 0, sizeof(*attr));
+	memset(init, 0, sizeof(*init));
+	attr->qp_state = READ_ONCE(qp->state);
+	attr->cur_qp_state = attr->qp_state;
+	attr->qp_access_flags = READ_ONCE(qp->access);
+	attr->port_num = 1;
+	attr->path_mtu = IB_MTU_4096;
+	attr->max_rd_atomic = qp->sq.ord;
+	attr->max_dest_rd_atomic = qp->irq.ird;
+	attr->cap.max_send_wr = qp->sq.capacity;
+	attr->cap.max_send_sge = qp->sq.max_sge;
+	attr->cap.max_inline_data = qp->sq.max_inline;
+	attr->cap.max_recv_wr = qp->rq.capacity;
+	attr->cap.max_recv_sge = qp->srq ? 0 : qp->rq.max_sge;
+	init->qp_type = ibqp->qp_type;
+	init->send_cq = ibqp->send_cq;
+	init->recv_cq = ibqp->recv_cq;
+	init->srq = ibqp->srq;
+	init->sq_sig_type = qp->sq.signal_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
+	init->cap = attr->cap;
+	return 0;
+}

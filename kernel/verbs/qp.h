@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Queue pairs.
+ *
+ * State. qp->state changes in srn_qp_set_state() only, which follows one table. The
+ * connection manager moves to RTS when it hands over a connected socket; every
+ * end of a connection, from whichever side, is srn_qp_fail(), which moves to ERR and
+ * lets end_work tear down: stop the stream, flush, tell the connection manager.
+ *
+ * Send queue. The kernel works on its own copies (struct srn_send), made once per
+ * work request. Four free-running indices, each behind or at the one before:
+ *
+ *	prod	work requests copied in
+ *	next	begun to be transmitted
+ *	sent	all bytes are in the socket
+ *	cons	completed, slot free; in order, so a Read holds back what is behind it
+ *
+ * The transmitter owns next (and prod, for a process); sq.lock protects the rest.
+ *
+ * Outstanding RDMA Reads have a data sink STag that only this QP knows, above the
+ * range of registered memory: the peer can write to it with nothing but the response
+ * to that Read, and the consumer's buffer needs no remote access rights.
+ *
+ * Lock order: socket lock, sk_callback_lock, sq.lock, state_lock, CQ and RQ locks.
+ */
+#ifndef SRN_VERBS_QP_H
+#define SRN_VERBS_QP_H
+
+#include <linux/completion.h>
+#include <linux/refcount.h>
+#include <rdma/ib_verbs.h>
+
+#include "../stream/stream.h"
+#include "../wire/rdmap.h"
+#include "cq.h"
+#include "device.h"
+#include "mem.h"
+#include "rq.h"
+
+struct srn_ep;
+
+/* First FPDU of an initiator, RFC 6581 section 9.2. */
+enum srn_rtr {
+	SRN_RTR_NONE,
+	SRN_RTR_WRITE,
+	SRN_RTR_READ,
+};
+
+/* A send work request: the kernel's copy and what it knows of it. */
+struct srn_send {
+	u32 length;		/* payload bytes */
+	u8 status;		/* enum ib_wc_status that it will complete with */
+	bool finished;		/* a Read whose response is complete */
+	struct ib_mr *mr;	/* fast registration */
+	struct srn_send_wqe wqe;	/* its tail extends to the stride */
+};
+
+struct srn_sq {
+	void *sends;		/* struct srn_send, stride bytes apart */
+	void *user_ring;	/* struct srn_send_wqe of a process, or NULL */
+	u32 stride;
+	u32 user_stride;
+	u32 depth;		/* slots, a power of two, at least 1 */
+	u32 capacity;		/* work requests that were asked for */
+	u32 max_sge;
+	u32 max_inline;
+	bool signal_all;
+
+	spinlock_t lock;
+	u32 prod;
+	u32 next;
+	u32 sent;
+	u32 cons;
+
+	/* Outstanding Reads: sq indices, oldest first. */
+	u32 orq[SRN_MAX_READ_DEPTH];
+	u32 orq_head;
+	u32 orq_tail;
+	u32 ord;
+};
+
+/* An inbound RDMA Read that waits for its response to be sent. */
+struct srn_read {
+	u32 sink_stag;
+	u64 sink_to;
+	struct srn_sge src;	/* lkey is the STag that the peer named */
+};
+
+/* Inbound reads: written by receive, taken by the transmitter. */
+struct srn_irq {
+	struct srn_read *reads;	/* depth entries, allocated with the connection */
+	u32 depth;		/* power of two */
+	u32 ird;
+	u32 prod;
+	u32 cons;
+};
+
+/* State of the transmitter. */
+struct srn_qp_tx {
+	bool sq_open;		/* the message in hand is sq.next's */
+	bool irq_open;		/* the message in hand answers irq.cons */
+	bool irq_turn;
+	bool awaits_read;	/* kick when a Read is done */
+	u32 send_msn;
+	u32 read_msn;
+	enum srn_rtr rtr;
+	struct srn_sge sge;	/* source of messages that have no scatter list */
+	struct srn_wire_read_request rreq;
+};
+
+/* State of the receiver. */
+struct srn_qp_rx {
+	struct srn_untagged_queue queue[SRN_QN_COUNT];
+	struct srn_rdmap_header header;	/* of the segment in hand */
+	u32 payload;
+	struct srn_cursor *target;	/* where its payload goes, or NULL: @control */
+
+	struct srn_cursor write;	/* RDMA Write */
+	struct srn_sge write_sge;
+	struct srn_cursor recv;		/* Send */
+	struct srn_recv wr;
+	bool wr_taken;
+	struct srn_cursor read;		/* RDMA Read Response */
+	u32 read_done;
+	bool read_open;
+	bool rtr_read;			/* the response to our RTR is outstanding */
+
+	u8 control[SRN_TERM_MAX];
+	u32 control_len;
+
+	bool notify_send;
+	bool notify_recv;
+	bool solicited_send;
+	bool solicited_recv;
+};
+
+struct srn_qp {
+	struct ib_qp ibqp;
+	struct srn_device *dev;
+	refcount_t refs;		/* held by the RDMA core's iWARP CM */
+	struct completion unused;	/* refs is 0 */
+	bool kernel;
+
+	struct mutex conn_mutex;	/* start and stop of the stream; outermost */
+	spinlock_t state_lock;
+	enum ib_qp_state state;
+	u32 access;			/* IB_ACCESS_REMOTE_* that peers have */
+	struct srn_ep *ep;		/* connection, with a reference; state_lock */
+	enum ib_event_type end_event;	/* raised once by end_work; 0: none */
+	bool end_raise;
+	bool end_terminate;		/* tell the peer */
+	bool peer_closed;
+	bool ended;			/* stream stopped, queues flushed; state_lock */
+	struct srn_term_code end_term;
+	struct work_struct end_work;
+	struct delayed_work close_work;	/* limit for an orderly close */
+
+	struct srn_qp_ctrl *ctrl;
+	struct srn_mmap *map;
+	struct srn_sq sq;
+	struct srn_rq rq;
+	struct srn_srq *srq;
+	struct srn_cq *scq;
+	struct srn_cq *rcq;
+	struct srn_irq irq;
+
+	struct srn_qp_tx tx;
+	struct srn_qp_rx rx;
+	struct srn_stream stream;
+};
+
+static inline struct srn_qp *to_srn_qp(struct ib_qp *ibqp)
+{
+	return container_of(ibqp, struct srn_qp, ibqp);
+}
+
+static inline struct srn_send *srn_sq_slot(const struct srn_sq *sq, u32 index)
+{
+	return sq->sends + (size_t)(index & (sq->depth - 1)) * sq->stride;
+}
+
+static inline bool srn_is_read(const struct srn_send *send)
+{
+	return send->wqe.opcode == SRN_WR_READ || send->wqe.opcode == SRN_WR_READ_WITH_INV;
+}
+
+/* Data sink STag of the Read in slot @index. */
+static inline u32 srn_sink_stag(u32 index)
+{
+	return 0xff000000u | (index & 0xffffff);
+}
+
+#define srn_qp_notice(qp, fmt, ...)						\
+	srn_notice((qp)->dev, "QP%u: " fmt, (qp)->ibqp.qp_num, ##__VA_ARGS__)
+
+/* qp.c: verbs */
+int srn_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attrs, struct ib_udata *udata);
+int srn_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		  struct ib_udata *udata);
+int srn_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		 struct ib_qp_init_attr *init);
+int srn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
+struct ib_qp *srn_qp_get(struct ib_device *ibdev, int qpn);
+void srn_qp_add_ref(struct ib_qp *ibqp);
+void srn_qp_rem_ref(struct ib_qp *ibqp);
+
+/* qp_state.c: life of a connection */
+struct srn_qp_conn {
+	bool crc;
+	bool hold_tx;
+	enum srn_rtr rtr;
+	u32 ird;
+	u32 ord;
+};
+
+void srn_qp_state_init(struct srn_qp *qp);
+bool srn_qp_set_state(struct srn_qp *qp, enum ib_qp_state to);
+int srn_qp_bind(struct srn_qp *qp, struct srn_ep *ep);
+void srn_qp_unbind(struct srn_qp *qp, struct srn_ep *ep);
+int srn_qp_connect(struct srn_qp *qp, struct socket *sock, const struct srn_qp_conn *conn);
+void srn_qp_fail(struct srn_qp *qp, enum ib_event_type event, const struct srn_term_code *term,
+		 const char *reason);
+void srn_qp_abort(struct srn_qp *qp);
+int srn_qp_close(struct srn_qp *qp);
+extern const struct srn_stream_ops srn_qp_stream_ops;
+
+/* sq.c: send queue and transmit side */
+int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		  const struct ib_send_wr **bad_wr);
+void srn_sq_complete(struct srn_qp *qp);
+void srn_sq_flush(struct srn_qp *qp);
+bool srn_sq_drained(struct srn_qp *qp);
+void srn_sq_read_done(struct srn_qp *qp);
+struct srn_send *srn_sq_oldest_read(struct srn_qp *qp, u32 *index);
+enum srn_tx_verdict srn_qp_tx_next(struct srn_stream *s, struct srn_tx_msg *msg, bool flushed);
+void srn_qp_tx_built(struct srn_stream *s);
+void srn_qp_tx_pushed(struct srn_stream *s);
+bool srn_qp_tx_idle(struct srn_stream *s);
+
+/* sq_fetch.c: work requests in */
+bool srn_sq_fetch(struct srn_qp *qp);
+int srn_sq_post(struct srn_qp *qp, const struct ib_send_wr *wr);
+int srn_send_check(struct srn_qp *qp, struct srn_send *send);
+
+/* recv.c: receive side */
+int srn_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
+		  const struct ib_recv_wr **bad_wr);
+void srn_rq_flush(struct srn_qp *qp);
+int srn_qp_rx_begin(struct srn_stream *s, const struct srn_rdmap_header *h, u32 payload,
+		    struct srn_term_code *term);
+int srn_qp_rx_place(struct srn_stream *s, const u8 *data, u32 len, struct srn_term_code *term);
+int srn_qp_rx_end(struct srn_stream *s, struct srn_term_code *term);
+void srn_qp_rx_pause(struct srn_stream *s);
+void srn_qp_rx_done(struct srn_stream *s);
+
+#endif /* SRN_VERBS_QP_H */

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Life of a queue pair's connection: states, start, every kind of end.
+ */
+#include <linux/log2.h>
+#include <linux/slab.h>
+
+#include "../cm/cm.h"
+#include "../stream/linger.h"
+#include "qp.h"
+
+/* An orderly close that takes longer is made a disorderly one. */
+#define CLOSE_TIMEOUT	(10 * HZ)
+
+#define S(state) BIT(IB_QPS_##state)
+
+/*
+ * States that may follow each state. RTR means no more than INIT in iWARP, but rdma_cm
+ * passes through it on its way.
+ */
+static const u8 followers[] = {
+	[IB_QPS_RESET] = S(RESET) | S(INIT) | S(ERR),
+	[IB_QPS_INIT] = S(RESET) | S(INIT) | S(RTR) | S(RTS) | S(ERR),
+	[IB_QPS_RTR] = S(RESET) | S(RTR) | S(RTS) | S(ERR),
+	[IB_QPS_RTS] = S(RTS) | S(SQD) | S(ERR),
+	[IB_QPS_SQD] = S(SQD) | S(ERR),
+	[IB_QPS_SQE] = 0,
+	[IB_QPS_ERR] = S(ERR) | S(RESET),
+};
+
+static const u32 hints[] = {
+	[IB_QPS_RTS] = SRN_QP_CONNECTED,
+	[IB_QPS_SQD] = SRN_QP_CONNECTED,
+	[IB_QPS_SQE] = SRN_QP_CONNECTED,
+	[IB_QPS_ERR] = SRN_QP_ERROR,
+};
+
+/**
+ * srn_qp_set_state - the only place where a state changes
+ * @qp: queue pair
+ * @to: new state
+ *
+ * Context: state_lock held.
+ *
+ * Return: false if @to may not follow the present state.
+ */
+bool srn_qp_set_state(struct srn_qp *qp, enum ib_qp_state to)
+{
+	lockdep_assert_held(&qp->state_lock);
+	if (!(followers[qp->state] & BIT(to)))
+		return false;
+	WRITE_ONCE(qp->state, to);
+	if (!qp->map)
+		return true;
+	WRITE_ONCE(qp->ctrl->state, hints[to]);
+	if (to == IB_QPS_ERR) {
+		WRITE_ONCE(qp->ctrl->sq_kick, 1);
+		WRITE_ONCE(qp->ctrl->rq_kick, 1);
+	}
+	return true;
+}
+
+/**
+ * srn_qp_bind - a connection is about to be set up for a queue pair
+ * @qp: queue pair
+ * @ep: endpoint; a reference is taken
+ *
+ * Context: any.
+ *
+ * Return: 0, -EINVAL if the QP is not in INIT or RTR, -EISCONN if it has a connection.
+ */
+int srn_qp_bind(struct srn_qp *qp, struct srn_ep *ep)
+{
+	unsigned long flags;
+	int ret = 0;
+
+	spin_lock_irqsave(&qp->state_lock, flags);
+	if (qp->state != IB_QPS_INIT && qp->state != IB_QPS_RTR)
+		ret = -EINVAL;
+	else if (qp->ep)
+		ret = -EISCONN;
+	else
+		qp->ep = srn_ep_get(ep);
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+	return ret;
+}
+
+/**
+ * srn_qp_unbind - the set-up failed
+ * @qp: queue pair
+ * @ep: endpoint that was bound
+ *
+ * Context: any.
+ */
+void srn_qp_unbind(struct srn_qp *qp, struct srn_ep *ep)
+{
+	unsigned long flags;
+	bool mine;
+
+	spin_lock_irqsave(&qp->state_lock, flags);
+	mine = qp->ep == ep;
+	if (mine)
+		qp->ep = NULL;
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+	if (mine)
+		srn_ep_put(ep);
+}
+
+static void conn_reset(struct srn_qp *qp, const struct srn_qp_conn *conn)
+{
+	u32 i;
+
+	memset(&qp->tx, 0, sizeof(qp->tx));
+	memset(&qp->rx, 0, sizeof(qp->rx));
+	for (i = 0; i < SRN_QN_COUNT; i++)
+		qp->rx.queue[i].msn = 1;
+	qp->rx.write.pd = qp->ibqp.pd;
+	qp->tx.rtr = conn->rtr;
+	qp->rx.rtr_read = conn->rtr == SRN_RTR_READ;
+	qp->sq.ord = conn->ord;
+	qp->sq.orq_head = 0;
+	qp->sq.orq_tail = 0;
+	qp->irq.ird = conn->ird;
+	qp->irq.prod = 0;
+	qp->irq.cons = 0;
+}
+
+/**
+ * srn_qp_connect - hand a connected socket to a queue pair
+ * @qp: queue pair in INIT or RTR, bound to the endpoint of @sock
+ * @sock: socket in full operation; the QP's if this succeeds
+ * @conn: what the set-up agreed on
+ *
+ * Context: process, sleeps.
+ */
+int srn_qp_connect(struct srn_qp *qp, struct socket *sock, const struct srn_qp_conn *conn)
+{
+	struct srn_stream_params params = { .crc = conn->crc, .hold_tx = conn->hold_tx };
+	bool ok;
+
+	mutex_lock(&qp->conn_mutex);
+	qp->irq.depth = roundup_pow_of_two(max(conn->ird, 1u));
+	qp->irq.reads = kcalloc(qp->irq.depth, sizeof(*qp->irq.reads), GFP_KERNEL);
+	if (!qp->irq.reads) {
+		mutex_unlock(&qp->conn_mutex);
+		return -ENOMEM;
+	}
+	conn_reset(qp, conn);
+	srn_stream_init(&qp->stream, &srn_qp_stream_ops);
+
+	spin_lock_irq(&qp->state_lock);
+	ok = qp->ep && qp->state != IB_QPS_RTS && srn_qp_set_state(qp, IB_QPS_RTS);
+	spin_unlock_irq(&qp->state_lock);
+	if (!ok) {
+		kfree(qp->irq.reads);
+		qp->irq.reads = NULL;
+		mutex_unlock(&qp->conn_mutex);
+		return -ECONNABORTED;
+	}
+	srn_stream_start(&qp->stream, sock, &params);
+	srn_stream_kick(&qp->stream);
+	mutex_unlock(&qp->conn_mutex);
+	return 0;
+}
+
+/**
+ * srn_qp_fail - the connection of a queue pair ends, or it never gets one
+ * @qp: queue pair
+ * @event: asynchronous event to raise, or 0
+ * @term: tell the peer why with a Terminate, or NULL
+ * @reason: for the log, or NULL
+ *
+ * Only the first call counts. The rest is done by end_work.
+ *
+ * Context: any.
+ */
+void srn_qp_fail(struct srn_qp *qp, enum ib_event_type event, const struct srn_term_code *term,
+		 const char *reason)
+{
+	unsigned long flags;
+	bool first;
+
+	spin_lock_irqsave(&qp->state_lock, flags);
+	first = qp->state != IB_QPS_ERR && srn_qp_set_state(qp, IB_QPS_ERR);
+	if (first) {
+		qp->end_event = event;
+		qp->end_terminate = term;
+		if (term)
+			qp->end_term = *term;
+		queue_work(srn_wq, &qp->end_work);
+	}
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+	if (first && reason)
+		srn_qp_notice(qp, "%s\n", reason);
+}
+
+/**
+ * srn_qp_abort - end the connection now
+ * @qp: queue pair
+ *
+ * Context: process, sleeps; the queues are flushed when it returns.
+ */
+void srn_qp_abort(struct srn_qp *qp)
+{
+	srn_qp_fail(qp, 0, NULL, NULL);
+	flush_work(&qp->end_work);
+}
+
+static void close_timed_out(struct work_struct *work)
+{
+	struct srn_qp *qp = container_of(to_delayed_work(work), struct srn_qp, close_work);
+
+	srn_qp_fail(qp, 0, NULL, "peer did not close in time");
+}
+
+/**
+ * srn_qp_close - end the connection in an orderly way
+ * @qp: queue pair
+ *
+ * What is posted is transmitted, the peer is told, and its close is awaited up to a
+ * limit. Nothing is done for a connection that ends already.
+ *
+ * Context: any.
+ *
+ * Return: 0, or -EINVAL if there is no connection.
+ */
+int srn_qp_close(struct srn_qp *qp)
+{
+	unsigned long flags;
+	bool close;
+	int ret;
+
+	spin_lock_irqsave(&qp->state_lock, flags);
+	close = qp->state == IB_QPS_RTS && srn_qp_set_state(qp, IB_QPS_SQD);
+	if (close)
+		queue_delayed_work(srn_wq, &qp->close_work, CLOSE_TIMEOUT);
+	ret = qp->state == IB_QPS_SQD || qp->state == IB_QPS_ERR ? 0 : -EINVAL;
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+	if (close)
+		srn_stream_kick_async(&qp->stream);
+	return ret;
+}
+
+static enum ib_event_type violation_event(struct srn_term_code term)
+{
+	if (term.layer == SRN_LAYER_RDMAP && term.etype == SRN_RDMAP_CATASTROPHIC)
+		return IB_EVENT_QP_FATAL;
+	if ((term.layer == SRN_LAYER_RDMAP && term.etype == SRN_RDMAP_REMOTE_PROTECTION) ||
+	    (term.layer == SRN_LAYER_DDP && term.etype == SRN_DDP_TAGGED_BUFFER))
+		return IB_EVENT_QP_ACCESS_ERR;
+	return IB_EVENT_QP_REQ_ERR;
+}
+
+/* The stream reports its end. Any context. */
+static void qp_ended(struct srn_stream *s, enum srn_stream_end why)
+{
+	struct srn_qp *qp = container_of(s, struct srn_qp, stream);
+
+	switch (why) {
+	case SRN_END_PEER_CLOSED:
+		WRITE_ONCE(qp->peer_closed, true);
+		srn_qp_fail(qp, 0, NULL, NULL);
+		break;
+	case SRN_END_BROKEN:
+		WRITE_ONCE(qp->peer_closed, true);
+		srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, "connection lost");
+		break;
+	case SRN_END_LOCAL:
+		srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL,
+			    "memory of a message in transmission became invalid");
+		break;
+	case SRN_END_VIOLATION:
+		srn_qp_notice(qp, "ended by Terminate: layer %u, type %u, code 0x%02x\n",
+			      s->term.layer, s->term.etype, s->term.ecode);
+		srn_qp_fail(qp, violation_event(s->term), &s->term, NULL);
+		break;
+	}
+}
+
+const struct srn_stream_ops srn_qp_stream_ops = {
+	.tx_next = srn_qp_tx_next,
+	.tx_built = srn_qp_tx_built,
+	.tx_pushed = srn_qp_tx_pushed,
+	.tx_idle = srn_qp_tx_idle,
+	.rx_begin = srn_qp_rx_begin,
+	.rx_place = srn_qp_rx_place,
+	.rx_end = srn_qp_rx_end,
+	.rx_pause = srn_qp_rx_pause,
+	.rx_done = srn_qp_rx_done,
+	.ended = qp_ended,
+};
+
+static u32 terminate_payload(struct srn_qp *qp, u8 *out)
+{
+	bool read = qp->rx.header.opcode == SRN_OP_READ_REQUEST &&
+		    qp->rx.control_len == sizeof(struct srn_wire_read_request);
+
+	return srn_put_terminate(out, qp->end_term, qp->stream.term_header,
+				 qp->stream.term_header_len,
+				 read ? (void *)qp->rx.control : NULL);
+}
+
+static void stop_stream(struct srn_qp *qp)
+{
+	u8 payload[SRN_TERM_MAX];
+	struct socket *sock;
+	u32 len = 0;
+
+	if (!qp->stream.sock)
+		return;
+	if (qp->peer_closed)
+		srn_stream_drain(&qp->stream);
+	if (qp->end_terminate)
+		len = terminate_payload(qp, payload);
+	sock = srn_stream_stop(&qp->stream, len ? payload : NULL, len);
+	srn_linger(qp->dev, sock);
+	kfree(qp->irq.reads);
+	qp->irq.reads = NULL;
+}
+
+static void raise_event(struct srn_qp *qp, enum ib_event_type type)
+{
+	struct ib_event event = {
+		.device = qp->ibqp.device, .event = type, .element.qp = &qp->ibqp,
+	};
+
+	if (qp->ibqp.event_handler)
+		qp->ibqp.event_handler(&event, qp->ibqp.qp_context);
+}
+
+static void qp_end_work(struct work_struct *work)
+{
+	struct srn_qp *qp = container_of(work, struct srn_qp, end_work);
+	struct srn_ep *ep;
+
+	cancel_delayed_work(&qp->close_work);
+	mutex_lock(&qp->conn_mutex);
+	stop_stream(qp);
+	spin_lock_irq(&qp->state_lock);
+	qp->ended = true;
+	ep = qp->ep;
+	qp->ep = NULL;
+	spin_unlock_irq(&qp->state_lock);
+	srn_sq_flush(qp);
+	srn_rq_flush(qp);
+	if (qp->end_event)
+		raise_event(qp, qp->end_event);
+	if (qp->srq)
+		raise_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+	mutex_unlock(&qp->conn_mutex);
+	if (ep) {
+		srn_ep_qp_ended(ep);
+		srn_ep_put(ep);
+	}
+}
+
+/**
+ * srn_qp_state_init - prepare a new queue pair's state machine
+ * @qp: queue pair
+ */
+void srn_qp_state_init(struct srn_qp *qp)
+{
+	qp->state = IB_QPS_RESET;
+	spin_lock_init(&qp->state_lock);
+	mutex_init(&qp->conn_mutex);
+	INIT_WORK(&qp->end_work, qp_end_work);
+	INIT_DELAYED_WORK(&qp->close_work, close_timed_out);
+	srn_stream_init(&qp->stream, &srn_qp_stream_ops);
+}

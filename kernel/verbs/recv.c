@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The receive side of a queue pair: where the bytes of each segment go, and what a
+ * complete message means. RFC 5040 sections 5 and 8, RFC 5041 sections 5 and 7.
+ */
+#include "qp.h"
+
+static const struct srn_term_code local_error = {
+	SRN_LAYER_RDMAP, SRN_RDMAP_CATASTROPHIC, 0,
+};
+
+static struct srn_qp *stream_qp(struct srn_stream *s)
+{
+	return container_of(s, struct srn_qp, stream);
+}
+
+/* Faults of memory that a peer writes to, or reads from. */
+static struct srn_term_code write_fault(enum srn_mem_fault fault)
+{
+	switch (fault) {
+	case SRN_MEM_NO_ACCESS:
+		return SRN_TERM(SRN_LAYER_RDMAP, SRN_RDMAP_REMOTE_PROTECTION, SRN_PROT_ACCESS);
+	case SRN_MEM_WRONG_PD:
+		return SRN_TERM(SRN_LAYER_DDP, SRN_DDP_TAGGED_BUFFER, SRN_TAGGED_NOT_ASSOCIATED);
+	case SRN_MEM_WRAP:
+		return SRN_TERM(SRN_LAYER_DDP, SRN_DDP_TAGGED_BUFFER, SRN_TAGGED_WRAP);
+	case SRN_MEM_BOUNDS:
+		return SRN_TERM(SRN_LAYER_DDP, SRN_DDP_TAGGED_BUFFER, SRN_TAGGED_BOUNDS);
+	default:
+		return SRN_TERM(SRN_LAYER_DDP, SRN_DDP_TAGGED_BUFFER, SRN_TAGGED_INVALID_STAG);
+	}
+}
+
+static struct srn_term_code read_fault(enum srn_mem_fault fault)
+{
+	static const u8 ecode[] = {
+		[SRN_MEM_NO_STAG] = SRN_PROT_INVALID_STAG,
+		[SRN_MEM_WRONG_PD] = SRN_PROT_NOT_ASSOCIATED,
+		[SRN_MEM_NO_ACCESS] = SRN_PROT_ACCESS,
+		[SRN_MEM_WRAP] = SRN_PROT_WRAP,
+		[SRN_MEM_BOUNDS] = SRN_PROT_BOUNDS,
+	};
+
+	return SRN_TERM(SRN_LAYER_RDMAP, SRN_RDMAP_REMOTE_PROTECTION, ecode[fault]);
+}
+
+static void cursor_start(struct srn_qp *qp, struct srn_cursor *c, const struct srn_sge *sge,
+			 u32 num, bool kernel, u32 access)
+{
+	srn_cursor_release(c);
+	*c = (struct srn_cursor) {
+		.dev = qp->dev, .pd = qp->ibqp.pd, .access = access, .kernel = kernel,
+		.sge = sge, .num = num,
+	};
+}
+
+/* Complete the receive in hand. */
+static void recv_complete(struct srn_qp *qp, u8 status, u32 length, u16 flags, u32 ex)
+{
+	struct srn_cqe cqe = {
+		.wr_id = qp->rx.wr.wr_id,
+		.byte_len = length,
+		.qp_num = qp->ibqp.qp_num,
+		.ex = ex,
+		.status = status,
+		.opcode = IB_WC_RECV,
+		.flags = flags,
+	};
+
+	qp->rx.wr_taken = false;
+	qp->rx.notify_recv = true;
+	if (status != IB_WC_SUCCESS || flags & SRN_CQE_SOLICITED)
+		qp->rx.solicited_recv = true;
+	if (srn_cq_push(qp->rcq, &cqe))
+		srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, "receive CQ overflowed");
+}
+
+static int begin_write(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 payload,
+		       struct srn_term_code *term)
+{
+	struct srn_qp_rx *rx = &qp->rx;
+	struct srn_cursor *c = &rx->write;
+	enum srn_mem_fault fault;
+
+	rx->target = c;
+	/* STag and offset of an empty Write mean nothing, RFC 5041 section 5.1. */
+	if (!payload)
+		return 0;
+	if (!(qp->access & IB_ACCESS_REMOTE_WRITE)) {
+		*term = write_fault(SRN_MEM_NO_ACCESS);
+		return -EPROTO;
+	}
+	/* The next segment of the same message: the region in hand serves again. */
+	if (c->held && READ_ONCE(c->held->stag) == h->stag) {
+		fault = srn_mem_check(c->held, c->pd, h->to, payload, c->access);
+		if (fault != SRN_MEM_OK) {
+			*term = write_fault(fault);
+			return -EPROTO;
+		}
+		rx->write_sge.addr = h->to;
+		rx->write_sge.length = payload;
+		c->index = 0;
+		c->offset = 0;
+		return 0;
+	}
+	rx->write_sge = (struct srn_sge) { .addr = h->to, .length = payload, .lkey = h->stag };
+	cursor_start(qp, c, &rx->write_sge, 1, false, IB_ACCESS_REMOTE_WRITE);
+	return 0;
+}
+
+static int begin_read_response(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 payload,
+			       struct srn_term_code *term)
+{
+	struct srn_qp_rx *rx = &qp->rx;
+	struct srn_send *send;
+	u32 index;
+
+	rx->target = &rx->read;
+	if (rx->rtr_read && !payload && h->last)
+		return 0;
+	send = srn_sq_oldest_read(qp, &index);
+	if (!send || h->stag != srn_sink_stag(index)) {
+		*term = write_fault(SRN_MEM_NO_STAG);
+		return -EPROTO;
+	}
+	if (!rx->read_open) {
+		rx->read_open = true;
+		rx->read_done = 0;
+		cursor_start(qp, &rx->read, send->wqe.sge, send->wqe.num_sge, qp->kernel,
+			     IB_ACCESS_LOCAL_WRITE);
+	}
+	if (h->to != rx->read_done || payload > send->length - rx->read_done ||
+	    (h->last && payload != send->length - rx->read_done)) {
+		*term = write_fault(SRN_MEM_BOUNDS);
+		return -EPROTO;
+	}
+	return 0;
+}
+
+/* A message for the receive queue begins: find it a receive. */
+static int take_receive(struct srn_qp *qp, struct srn_term_code *term)
+{
+	struct srn_qp_rx *rx = &qp->rx;
+	int ret;
+
+	ret = qp->srq ? srn_srq_take(qp->srq, &rx->wr) : srn_rq_take(&qp->rq, &rx->wr);
+	if (ret == -ENOENT) {
+		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER, SRN_UNTAGGED_NO_BUFFER);
+		return -EPROTO;
+	}
+	if (ret) {
+		recv_complete(qp, IB_WC_LOC_QP_OP_ERR, 0, 0, 0);
+		*term = local_error;
+		return -EPROTO;
+	}
+	rx->wr_taken = true;
+	cursor_start(qp, &rx->recv, rx->wr.sge, rx->wr.num_sge, qp->kernel, IB_ACCESS_LOCAL_WRITE);
+	return 0;
+}
+
+static int begin_send(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 payload,
+		      struct srn_term_code *term)
+{
+	struct srn_qp_rx *rx = &qp->rx;
+
+	rx->target = &rx->recv;
+	if (!rx->wr_taken && take_receive(qp, term))
+		return -EPROTO;
+	if ((u64)h->mo + payload > rx->wr.length) {
+		recv_complete(qp, IB_WC_LOC_LEN_ERR, 0, 0, 0);
+		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER, SRN_UNTAGGED_TOO_LONG);
+		return -EPROTO;
+	}
+	return 0;
+}
+
+static int begin_control(struct srn_qp *qp, u32 payload, struct srn_term_code *term)
+{
+	qp->rx.target = NULL;
+	qp->rx.control_len = 0;
+	if (payload <= sizeof(qp->rx.control))
+		return 0;
+	*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER, SRN_UNTAGGED_TOO_LONG);
+	return -EPROTO;
+}
+
+/**
+ * srn_qp_rx_begin - a segment's header is complete
+ * @s: stream of the queue pair
+ * @h: header, valid in itself
+ * @payload: bytes that follow
+ * @term: reason, on failure
+ *
+ * Decides where the payload goes. Context: the receiver.
+ *
+ * Return: 0 or -EPROTO.
+ */
+int srn_qp_rx_begin(struct srn_stream *s, const struct srn_rdmap_header *h, u32 payload,
+		    struct srn_term_code *term)
+{
+	struct srn_qp *qp = stream_qp(s);
+	struct srn_qp_rx *rx = &qp->rx;
+
+	rx->header = *h;
+	rx->payload = payload;
+	if (h->opcode == SRN_OP_WRITE)
+		return begin_write(qp, h, payload, term);
+	if (h->opcode == SRN_OP_READ_RESPONSE)
+		return begin_read_response(qp, h, payload, term);
+	if (srn_check_untagged(&rx->queue[h->qn], h, payload, term))
+		return -EPROTO;
+	if (h->qn == SRN_QN_SEND)
+		return begin_send(qp, h, payload, term);
+	return begin_control(qp, payload, term);
+}
+
+/**
+ * srn_qp_rx_place - put payload where it belongs
+ * @s: stream of the queue pair
+ * @data: bytes
+ * @len: how many
+ * @term: reason, on failure
+ *
+ * Context: the receiver.
+ *
+ * Return: 0 or -EPROTO.
+ */
+int srn_qp_rx_place(struct srn_stream *s, const u8 *data, u32 len, struct srn_term_code *term)
+{
+	struct srn_qp *qp = stream_qp(s);
+	struct srn_qp_rx *rx = &qp->rx;
+	enum srn_mem_fault fault;
+	struct srn_send *send;
+	u32 index;
+
+	if (!rx->target) {
+		memcpy(rx->control + rx->control_len, data, len);
+		rx->control_len += len;
+		return 0;
+	}
+	fault = srn_cursor_write(rx->target, data, len);
+	if (fault == SRN_MEM_OK)
+		return 0;
+	if (rx->target == &rx->write) {
+		*term = write_fault(fault);
+		return -EPROTO;
+	}
+	*term = local_error;
+	if (rx->target == &rx->recv) {
+		recv_complete(qp, IB_WC_LOC_PROT_ERR, 0, 0, 0);
+	} else {
+		send = srn_sq_oldest_read(qp, &index);
+		if (send)
+			send->status = IB_WC_LOC_PROT_ERR;
+	}
+	return -EPROTO;
+}
+
+static int end_read_response(struct srn_qp *qp)
+{
+	struct srn_qp_rx *rx = &qp->rx;
+	struct srn_send *send;
+	u32 index;
+
+	if (rx->rtr_read && !rx->payload && !rx->read_open) {
+		rx->rtr_read = false;
+		return 0;
+	}
+	rx->read_done += rx->payload;
+	if (!rx->header.last)
+		return 0;
+	srn_cursor_release(&rx->read);
+	rx->read_open = false;
+	rx->notify_send = true;
+	send = srn_sq_oldest_read(qp, &index);
+	if (send && send->wqe.opcode == SRN_WR_READ_WITH_INV && send->wqe.ex) {
+		srn_qp_rx_pause(&qp->stream);
+		if (srn_mem_invalidate(qp->dev, qp->ibqp.pd, send->wqe.ex, false))
+			send->status = IB_WC_LOC_ACCESS_ERR;
+	}
+	srn_sq_read_done(qp);
+	return 0;
+}
+
+static int end_send(struct srn_qp *qp, struct srn_term_code *term)
+{
+	const struct srn_opcode_info *info = &srn_opcodes[qp->rx.header.opcode];
+	u32 length = qp->rx.header.mo + qp->rx.payload;
+	u16 flags = info->solicited ? SRN_CQE_SOLICITED : 0;
+	struct srn_qp_rx *rx = &qp->rx;
+	int ret;
+
+	srn_cursor_release(&rx->recv);
+	if (info->invalidates) {
+		srn_qp_rx_pause(&qp->stream);
+		ret = srn_mem_invalidate(qp->dev, qp->ibqp.pd, rx->header.stag, true);
+		if (ret) {
+			*term = SRN_TERM(SRN_LAYER_RDMAP, SRN_RDMAP_REMOTE_PROTECTION,
+					 ret == -ENOENT ? SRN_PROT_INVALID_STAG :
+					 SRN_PROT_CANNOT_INVALIDATE);
+			recv_complete(qp, IB_WC_REM_INV_REQ_ERR, 0, 0, 0);
+			return -EPROTO;
+		}
+		flags |= SRN_CQE_WITH_INV;
+	}
+	recv_complete(qp, IB_WC_SUCCESS, length, flags, rx->header.stag);
+	return 0;
+}
+
+/* A Read Request: check its source now, answer it when its turn comes. */
+static int end_read_request(struct srn_qp *qp, struct srn_term_code *term)
+{
+	struct srn_irq *irq = &qp->irq;
+	struct srn_wire_read_request w;
+	enum srn_mem_fault fault = SRN_MEM_OK;
+	struct srn_read *r;
+
+	memcpy(&w, qp->rx.control, sizeof(w));
+	if (irq->prod - smp_load_acquire(&irq->cons) >= irq->ird) {
+		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER, SRN_UNTAGGED_NO_BUFFER);
+		return -EPROTO;
+	}
+	r = &irq->reads[irq->prod & (irq->depth - 1)];
+	r->sink_stag = be32_to_cpu(w.sink_stag);
+	r->sink_to = be64_to_cpu(w.sink_to);
+	r->src.lkey = be32_to_cpu(w.src_stag);
+	r->src.addr = be64_to_cpu(w.src_to);
+	r->src.length = be32_to_cpu(w.size);
+	if (r->src.length && !(qp->access & IB_ACCESS_REMOTE_READ))
+		fault = SRN_MEM_NO_ACCESS;
+	else if (r->sink_to + r->src.length < r->sink_to)
+		fault = SRN_MEM_WRAP;
+	else
+		fault = srn_sges_check(qp->dev, qp->ibqp.pd, false, &r->src, 1,
+				       IB_ACCESS_REMOTE_READ);
+	if (fault != SRN_MEM_OK) {
+		*term = read_fault(fault);
+		return -EPROTO;
+	}
+	smp_store_release(&irq->prod, irq->prod + 1);
+	srn_stream_kick_async(&qp->stream);
+	return 0;
+}
+
+/* The peer ends the stream because of something that we did. */
+static void end_terminate(struct srn_qp *qp)
+{
+	struct srn_terminate t;
+	struct srn_send *send;
+	bool about_read;
+	u32 index;
+
+	qp->stream.rx_stopped = true;
+	if (srn_get_terminate(qp->rx.control, qp->rx.control_len, &t)) {
+		srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, "peer sent a malformed Terminate");
+		return;
+	}
+	srn_qp_notice(qp, "peer sent Terminate: layer %u, type %u, code 0x%02x%s%s\n", t.code.layer,
+		      t.code.etype, t.code.ecode, t.has_header ? ", about " : "",
+		      t.has_header ? srn_opcodes[t.header.opcode].name : "");
+	about_read = t.has_header ? t.header.opcode == SRN_OP_READ_REQUEST :
+		     t.code.layer == SRN_LAYER_RDMAP &&
+		     t.code.etype == SRN_RDMAP_REMOTE_PROTECTION;
+	send = srn_sq_oldest_read(qp, &index);
+	if (about_read && send)
+		send->status = t.code.layer == SRN_LAYER_RDMAP &&
+			       t.code.etype == SRN_RDMAP_REMOTE_PROTECTION ?
+			       IB_WC_REM_ACCESS_ERR : IB_WC_REM_OP_ERR;
+	srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, NULL);
+}
+
+/**
+ * srn_qp_rx_end - a segment is complete and its CRC is good
+ * @s: stream of the queue pair
+ * @term: reason, on failure
+ *
+ * Delivers the message if it was the last one of it. Context: the receiver.
+ *
+ * Return: 0 or -EPROTO.
+ */
+int srn_qp_rx_end(struct srn_stream *s, struct srn_term_code *term)
+{
+	struct srn_qp *qp = stream_qp(s);
+	struct srn_qp_rx *rx = &qp->rx;
+
+	if (rx->header.opcode == SRN_OP_WRITE)
+		return 0;
+	if (rx->header.opcode == SRN_OP_READ_RESPONSE)
+		return end_read_response(qp);
+	srn_advance_untagged(&rx->queue[rx->header.qn], rx->payload, rx->header.last);
+	if (!rx->header.last)
+		return 0;
+	if (rx->header.opcode == SRN_OP_READ_REQUEST)
+		return end_read_request(qp, term);
+	if (rx->header.opcode == SRN_OP_TERMINATE) {
+		end_terminate(qp);
+		return 0;
+	}
+	return end_send(qp, term);
+}
+
+/**
+ * srn_qp_rx_pause - close all accesses to memory
+ * @s: stream of the queue pair
+ *
+ * Context: the receiver.
+ */
+void srn_qp_rx_pause(struct srn_stream *s)
+{
+	struct srn_qp *qp = stream_qp(s);
+
+	srn_cursor_release(&qp->rx.write);
+	srn_cursor_release(&qp->rx.recv);
+	srn_cursor_release(&qp->rx.read);
+}
+
+/**
+ * srn_qp_rx_done - a receive pass is over: report what it completed
+ * @s: stream of the queue pair
+ *
+ * Context: the receiver.
+ */
+void srn_qp_rx_done(struct srn_stream *s)
+{
+	struct srn_qp *qp = stream_qp(s);
+	struct srn_qp_rx *rx = &qp->rx;
+	bool solicited = rx->solicited_recv;
+
+	if (rx->notify_send) {
+		rx->notify_send = false;
+		srn_sq_complete(qp);
+	}
+	if (rx->notify_recv) {
+		rx->notify_recv = false;
+		rx->solicited_recv = false;
+		srn_cq_notify(qp->rcq, solicited);
+	}
+}
+
+/**
+ * srn_rq_flush - complete all receives of a queue pair as flushed
+ * @qp: queue pair in ERR whose stream has been stopped
+ *
+ * Receives of an SRQ belong to it and stay; only one that was in use is flushed.
+ *
+ * Context: any. Callers are serialised by rq.lock for each receive.
+ */
+void srn_rq_flush(struct srn_qp *qp)
+{
+	struct srn_cqe cqe = {
+		.qp_num = qp->ibqp.qp_num, .status = IB_WC_WR_FLUSH_ERR, .opcode = IB_WC_RECV,
+	};
+	struct srn_recv wr;
+	bool any = false;
+
+	if (qp->rx.wr_taken) {
+		qp->rx.wr_taken = false;
+		cqe.wr_id = qp->rx.wr.wr_id;
+		srn_cq_push(qp->rcq, &cqe);
+		any = true;
+	}
+	while (!qp->srq && srn_rq_take(&qp->rq, &wr) != -ENOENT) {
+		if (READ_ONCE(to_srn_cq(qp->ibqp.recv_cq)->overflow))
+			break;
+		cqe.wr_id = wr.wr_id;
+		srn_cq_push(qp->rcq, &cqe);
+		any = true;
+	}
+	if (any)
+		srn_cq_notify(qp->rcq, true);
+}
+
+/**
+ * srn_post_recv - post receives of a kernel consumer, or a process's doorbell
+ * @ibqp: queue pair
+ * @wr: work requests; NULL for a doorbell
+ * @bad_wr: first one that was not posted
+ *
+ * A process rings only when the QP is in ERR, to have its receives flushed.
+ *
+ * Context: any.
+ */
+int srn_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
+		  const struct ib_recv_wr **bad_wr)
+{
+	struct srn_qp *qp = to_srn_qp(ibqp);
+	unsigned long flags;
+	int ret = 0;
+	bool ended;
+
+	if ((!qp->kernel && wr) || qp->srq) {
+		*bad_wr = wr;
+		return -EINVAL;
+	}
+	for (; wr; wr = wr->next) {
+		ret = qp->rq.depth ? srn_rq_post(&qp->rq, wr) : -EINVAL;
+		if (ret) {
+			*bad_wr = wr;
+			break;
+		}
+	}
+	spin_lock_irqsave(&qp->state_lock, flags);
+	ended = qp->ended;
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+	if (ended)
+		srn_rq_flush(qp);
+	return ret;
+}

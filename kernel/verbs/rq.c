@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Receive rings: posting by kernel consumers, taking by the receive engine.
+ */
+#include <linux/log2.h>
+
+#include "rq.h"
+
+/**
+ * srn_rq_size - decide depth and stride of a ring
+ * @rq: ring to set up
+ * @entries: WQEs that the consumer wants to have outstanding; 0: no ring
+ * @max_sge: entries per WQE
+ */
+void srn_rq_size(struct srn_rq *rq, u32 entries, u32 max_sge)
+{
+	spin_lock_init(&rq->lock);
+	rq->capacity = entries;
+	rq->depth = entries ? roundup_pow_of_two(entries) : 0;
+	rq->max_sge = max_sge;
+	rq->stride = ALIGN(SRN_RECV_WQE_HEADER + max_sge * sizeof(struct srn_sge), 32);
+}
+
+static void *rq_slot(const struct srn_rq *rq, u32 index)
+{
+	return rq->ring + (size_t)(index & (rq->depth - 1)) * rq->stride;
+}
+
+/* Copy one WQE out of memory that its producer may be changing, then check the copy. */
+static int recv_copy(const struct srn_rq *rq, const struct srn_recv_wqe *wqe,
+		     struct srn_recv *out)
+{
+	u32 i;
+
+	out->wr_id = READ_ONCE(wqe->wr_id);
+	out->num_sge = READ_ONCE(wqe->num_sge);
+	out->length = 0;
+	if (out->num_sge > rq->max_sge) {
+		out->num_sge = 0;
+		return -EINVAL;
+	}
+	memcpy(out->sge, wqe->sge, out->num_sge * sizeof(out->sge[0]));
+	/* Whatever the source does from here on, it is the copy that counts. */
+	barrier();
+	for (i = 0; i < out->num_sge; i++)
+		out->length += out->sge[i].length;
+	return 0;
+}
+
+static int take_locked(struct srn_rq *rq, struct srn_recv *out, u32 *left)
+{
+	u32 prod, ready;
+	int ret;
+
+	lockdep_assert_held(&rq->lock);
+	if (!rq->depth)
+		return -ENOENT;
+	prod = rq->user_prod ? smp_load_acquire(rq->user_prod) : rq->prod;
+	ready = prod - rq->cons;
+	if (!ready)
+		return -ENOENT;
+	if (ready > rq->depth)
+		return -EINVAL;
+	ret = recv_copy(rq, rq_slot(rq, rq->cons), out);
+	smp_store_release(rq->shared_cons, ++rq->cons);
+	*left = ready - 1;
+	return ret;
+}
+
+/**
+ * srn_rq_take - take the oldest receive
+ * @rq: ring
+ * @out: private copy of the WQE
+ *
+ * Context: any. Takes rq->lock.
+ *
+ * Return: 0; -ENOENT if none is posted; -EINVAL if what a process wrote makes no
+ * sense, @out->wr_id being valid if the slot was consumed.
+ */
+int srn_rq_take(struct srn_rq *rq, struct srn_recv *out)
+{
+	unsigned long flags;
+	u32 left;
+	int ret;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	ret = take_locked(rq, out, &left);
+	spin_unlock_irqrestore(&rq->lock, flags);
+	return ret;
+}
+
+/**
+ * srn_srq_take - take the oldest receive of an SRQ
+ * @srq: shared receive queue
+ * @out: private copy of the WQE
+ *
+ * Raises the limit event when it leaves fewer than the armed limit.
+ *
+ * Context: any. Takes rq->lock.
+ *
+ * Return: as srn_rq_take().
+ */
+int srn_srq_take(struct srn_srq *srq, struct srn_recv *out)
+{
+	struct ib_event event = {
+		.device = srq->ibsrq.device, .event = IB_EVENT_SRQ_LIMIT_REACHED,
+		.element.srq = &srq->ibsrq,
+	};
+	unsigned long flags;
+	bool raise = false;
+	u32 left;
+	int ret;
+
+	spin_lock_irqsave(&srq->rq.lock, flags);
+	ret = take_locked(&srq->rq, out, &left);
+	if (!ret && srq->limit && left < srq->limit) {
+		srq->limit = 0;
+		raise = true;
+	}
+	spin_unlock_irqrestore(&srq->rq.lock, flags);
+	if (raise && srq->ibsrq.event_handler)
+		srq->ibsrq.event_handler(&event, srq->ibsrq.srq_context);
+	return ret;
+}
+
+/**
+ * srn_rq_post - append one receive of a kernel consumer
+ * @rq: ring
+ * @wr: work request
+ *
+ * Context: any. Takes rq->lock.
+ *
+ * Return: 0, -ENOMEM if the ring is full, -EINVAL for too many entries.
+ */
+int srn_rq_post(struct srn_rq *rq, const struct ib_recv_wr *wr)
+{
+	struct srn_recv_wqe *wqe;
+	unsigned long flags;
+	int i;
+
+	if (wr->num_sge < 0 || wr->num_sge > rq->max_sge)
+		return -EINVAL;
+	spin_lock_irqsave(&rq->lock, flags);
+	if (rq->prod - rq->cons >= rq->capacity) {
+		spin_unlock_irqrestore(&rq->lock, flags);
+		return -ENOMEM;
+	}
+	wqe = rq_slot(rq, rq->prod);
+	wqe->wr_id = wr->wr_id;
+	wqe->num_sge = wr->num_sge;
+	for (i = 0; i < wr->num_sge; i++) {
+		wqe->sge[i].addr = wr->sg_list[i].addr;
+		wqe->sge[i].length = wr->sg_list[i].length;
+		wqe->sge[i].lkey = wr->sg_list[i].lkey;
+	}
+	rq->prod++;
+	spin_unlock_irqrestore(&rq->lock, flags);
+	return 0;
+}

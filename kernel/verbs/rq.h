@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Receive queues: a ring of receive work requests, of one QP or shared (SRQ).
+ */
+#ifndef SRN_VERBS_RQ_H
+#define SRN_VERBS_RQ_H
+
+#include <linux/spinlock.h>
+#include <rdma/ib_verbs.h>
+
+#include "device.h"
+
+/**
+ * struct srn_rq - ring of receive WQEs
+ * @ring: the WQEs, in shared memory for a process
+ * @user_prod: producer index of a process, NULL for a kernel consumer
+ * @shared_cons: where @cons is shown
+ * @depth: entries, a power of two; 0: no queue
+ * @capacity: entries that were asked for and may be outstanding
+ * @stride: bytes per entry
+ * @max_sge: entries per WQE
+ * @lock: protects @prod and @cons; a leaf
+ * @prod: producer index of a kernel consumer
+ * @cons: WQEs taken
+ */
+struct srn_rq {
+	void *ring;
+	u32 *user_prod;
+	u32 *shared_cons;
+	u32 depth;
+	u32 capacity;
+	u32 stride;
+	u32 max_sge;
+
+	spinlock_t lock;
+	u32 prod;
+	u32 cons;
+};
+
+/* A receive WQE that has been taken: a private copy. */
+struct srn_recv {
+	u64 wr_id;
+	u64 length;		/* bytes in all */
+	u32 num_sge;
+	struct srn_sge sge[SRN_MAX_SGE];
+};
+
+/**
+ * struct srn_srq - shared receive queue
+ * @ibsrq: what the RDMA core sees
+ * @rq: the ring
+ * @limit: raise IB_EVENT_SRQ_LIMIT_REACHED below so many; 0: not armed.
+ *	Protected by rq.lock.
+ * @map: mapping for a process
+ * @ctrl: shared indices
+ */
+struct srn_srq {
+	struct ib_srq ibsrq;
+	struct srn_rq rq;
+	u32 limit;
+	struct srn_mmap *map;
+	struct srn_srq_ctrl *ctrl;
+};
+
+static inline struct srn_srq *to_srn_srq(struct ib_srq *ibsrq)
+{
+	return container_of(ibsrq, struct srn_srq, ibsrq);
+}
+
+void srn_rq_size(struct srn_rq *rq, u32 entries, u32 max_sge);
+int srn_rq_take(struct srn_rq *rq, struct srn_recv *out);
+int srn_srq_take(struct srn_srq *srq, struct srn_recv *out);
+int srn_rq_post(struct srn_rq *rq, const struct ib_recv_wr *wr);
+
+int srn_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct ib_udata *udata);
+int srn_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask,
+		   struct ib_udata *udata);
+int srn_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr);
+int srn_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
+int srn_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
+		      const struct ib_recv_wr **bad_wr);
+
+#endif /* SRN_VERBS_RQ_H */

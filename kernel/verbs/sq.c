@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The send queue: what is transmitted next, and what has been completed.
+ */
+#include "qp.h"
+
+static const u8 wc_opcode[SRN_WR_OPCODES] = {
+	[SRN_WR_SEND] = IB_WC_SEND,
+	[SRN_WR_SEND_WITH_INV] = IB_WC_SEND,
+	[SRN_WR_WRITE] = IB_WC_RDMA_WRITE,
+	[SRN_WR_READ] = IB_WC_RDMA_READ,
+	[SRN_WR_READ_WITH_INV] = IB_WC_RDMA_READ,
+	[SRN_WR_LOCAL_INV] = IB_WC_LOCAL_INV,
+	[SRN_WR_REG_MR] = IB_WC_REG_MR,
+};
+
+static struct srn_qp *stream_qp(struct srn_stream *s)
+{
+	return container_of(s, struct srn_qp, stream);
+}
+
+/*
+ * Complete the oldest work request. Its slot is given back before its completion can
+ * be seen: who polls the completion may post at once. Return: a CQE was written.
+ */
+static bool complete_one(struct srn_qp *qp, u8 status)
+{
+	struct srn_sq *sq = &qp->sq;
+	const struct srn_send *send = srn_sq_slot(sq, sq->cons);
+	bool wanted = status != IB_WC_SUCCESS || send->wqe.flags & SRN_WR_SIGNALED;
+	struct srn_cqe cqe = {
+		.wr_id = send->wqe.wr_id,
+		.byte_len = status == IB_WC_SUCCESS ? send->length : 0,
+		.qp_num = qp->ibqp.qp_num,
+		.status = status,
+		.opcode = send->wqe.opcode < SRN_WR_OPCODES ? wc_opcode[send->wqe.opcode] : 0,
+	};
+
+	WRITE_ONCE(sq->cons, sq->cons + 1);
+	if (qp->map)
+		smp_store_release(&qp->ctrl->sq_cons, sq->cons);
+	if (wanted && srn_cq_push(qp->scq, &cqe))
+		srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, "send CQ overflowed");
+	return wanted;
+}
+
+/**
+ * srn_sq_complete - complete what is done, in order
+ * @qp: queue pair
+ *
+ * Context: any, sq.lock not held, no memory access open. Notifies.
+ */
+void srn_sq_complete(struct srn_qp *qp)
+{
+	struct srn_sq *sq = &qp->sq;
+	struct srn_send *send;
+	bool written = false;
+	unsigned long flags;
+
+	spin_lock_irqsave(&sq->lock, flags);
+	while (sq->cons != sq->sent) {
+		send = srn_sq_slot(sq, sq->cons);
+		if (srn_is_read(send) && !send->finished)
+			break;
+		written |= complete_one(qp, send->status);
+	}
+	spin_unlock_irqrestore(&sq->lock, flags);
+	if (written)
+		srn_cq_notify(qp->scq, false);
+}
+
+static bool flush_outstanding(struct srn_qp *qp)
+{
+	struct srn_sq *sq = &qp->sq;
+	struct srn_send *send;
+	bool any = false;
+	u8 status;
+
+	while (sq->cons != sq->prod) {
+		send = srn_sq_slot(sq, sq->cons);
+		status = send->status;
+		if (status == IB_WC_SUCCESS &&
+		    (sq->cons == sq->sent || (srn_is_read(send) && !send->finished)))
+			status = IB_WC_WR_FLUSH_ERR;
+		if (sq->cons == sq->sent)
+			sq->sent++;
+		any |= complete_one(qp, status);
+	}
+	sq->next = sq->prod;
+	return any;
+}
+
+/* Ask to be called for the next post. Return: there has been one already. */
+static bool rearm_doorbell(struct srn_qp *qp)
+{
+	WRITE_ONCE(qp->ctrl->sq_kick, 1);
+	/* Pairs with the fence between storing sq_prod and loading sq_kick. */
+	smp_mb();
+	return READ_ONCE(qp->ctrl->sq_prod) != qp->sq.prod;
+}
+
+/**
+ * srn_sq_flush - complete everything that is outstanding, in order
+ * @qp: queue pair in ERR whose stream has been stopped
+ *
+ * A request that was executed completely succeeds, one that carries an error gets
+ * it, all others are flushed.
+ *
+ * Context: any, sq.lock not held. Notifies.
+ */
+void srn_sq_flush(struct srn_qp *qp)
+{
+	struct srn_sq *sq = &qp->sq;
+	unsigned long flags;
+	bool any = false;
+
+	spin_lock_irqsave(&sq->lock, flags);
+	do {
+		while (qp->map && srn_sq_fetch(qp))
+			;
+		any |= flush_outstanding(qp);
+	} while (qp->map && rearm_doorbell(qp));
+	spin_unlock_irqrestore(&sq->lock, flags);
+	if (any)
+		srn_cq_notify(qp->scq, true);
+}
+
+/**
+ * srn_sq_drained - is everything that was posted complete?
+ * @qp: queue pair
+ *
+ * Context: the active transmitter.
+ */
+bool srn_sq_drained(struct srn_qp *qp)
+{
+	return qp->sq.cons == smp_load_acquire(&qp->sq.prod) &&
+	       qp->irq.cons == READ_ONCE(qp->irq.prod) &&
+	       (!qp->map || READ_ONCE(qp->ctrl->sq_prod) == qp->sq.prod);
+}
+
+/**
+ * srn_post_send - post sends of a kernel consumer, or a process's doorbell
+ * @ibqp: queue pair
+ * @wr: work requests; NULL for a doorbell
+ * @bad_wr: first one that was not posted
+ *
+ * Context: any for a kernel consumer; a doorbell comes in process context and
+ * transmits there.
+ */
+int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		  const struct ib_send_wr **bad_wr)
+{
+	struct srn_qp *qp = to_srn_qp(ibqp);
+	unsigned long flags;
+	bool ended;
+	int ret = 0;
+
+	if (!qp->kernel && wr) {
+		*bad_wr = wr;
+		return -EINVAL;
+	}
+	if (qp->kernel) {
+		spin_lock_irqsave(&qp->sq.lock, flags);
+		if (qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQD && qp->state != IB_QPS_ERR)
+			ret = -EINVAL;
+		for (; wr && !ret; wr = wr->next) {
+			ret = srn_sq_post(qp, wr);
+			if (ret)
+				break;
+		}
+		spin_unlock_irqrestore(&qp->sq.lock, flags);
+		if (ret)
+			*bad_wr = wr;
+	}
+	spin_lock_irqsave(&qp->state_lock, flags);
+	ended = qp->ended;
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+	if (ended)
+		srn_sq_flush(qp);
+	else if (READ_ONCE(qp->state) != IB_QPS_RTS)
+		;	/* not connected yet, or end_work will flush it */
+	else if (qp->kernel)
+		srn_stream_kick_async(&qp->stream);
+	else
+		srn_stream_kick(&qp->stream);
+	return ret;
+}
+
+/**
+ * srn_qp_tx_built - the message in hand is completely in FPDUs
+ * @s: stream of the queue pair
+ *
+ * An inbound Read leaves its queue before the last byte of the response leaves for
+ * the peer, which may answer that byte with another Read Request.
+ *
+ * Context: the active transmitter, bottom halves disabled.
+ */
+void srn_qp_tx_built(struct srn_stream *s)
+{
+	struct srn_qp *qp = stream_qp(s);
+
+	if (qp->tx.sq_open)
+		qp->sq.next++;
+	if (qp->tx.irq_open)
+		smp_store_release(&qp->irq.cons, qp->irq.cons + 1);
+	qp->tx.sq_open = false;
+	qp->tx.irq_open = false;
+}
+
+static void source_init(struct srn_qp *qp, struct srn_tx_msg *msg, const struct srn_sge *sge,
+			u32 num, bool kernel, u32 access)
+{
+	msg->source = (struct srn_cursor) {
+		.dev = qp->dev, .pd = qp->ibqp.pd, .access = access, .kernel = kernel,
+		.sge = sge, .num = num,
+	};
+}
+
+/* Payload that lies in kernel memory of our own. */
+static void source_bytes(struct srn_qp *qp, struct srn_tx_msg *msg, const void *data, u32 len)
+{
+	qp->tx.sge = (struct srn_sge) {
+		.addr = (uintptr_t)data, .length = len, .lkey = SRN_LOCAL_DMA_LKEY,
+	};
+	source_init(qp, msg, &qp->tx.sge, 1, true, 0);
+	msg->length = len;
+}
+
+static enum srn_tx_verdict tx_read_response(struct srn_qp *qp, struct srn_tx_msg *msg)
+{
+	struct srn_read *r = &qp->irq.reads[qp->irq.cons & (qp->irq.depth - 1)];
+
+	msg->opcode = SRN_OP_READ_RESPONSE;
+	msg->stag = r->sink_stag;
+	msg->to = r->sink_to;
+	msg->length = r->src.length;
+	source_init(qp, msg, &r->src, 1, false, IB_ACCESS_REMOTE_READ);
+	qp->tx.irq_open = true;
+	return SRN_TX_MESSAGE;
+}
+
+static void read_request(struct srn_qp *qp, struct srn_tx_msg *msg, u32 sink, u32 size, u32 stag,
+			 u64 to)
+{
+	qp->tx.rreq = (struct srn_wire_read_request) {
+		.sink_stag = cpu_to_be32(sink),
+		.size = cpu_to_be32(size),
+		.src_stag = cpu_to_be32(stag),
+		.src_to = cpu_to_be64(to),
+	};
+	msg->opcode = SRN_OP_READ_REQUEST;
+	msg->inv_stag = 0;
+	msg->msn = ++qp->tx.read_msn;
+	source_bytes(qp, msg, &qp->tx.rreq, sizeof(qp->tx.rreq));
+}
+
+static void tx_send(struct srn_qp *qp, struct srn_tx_msg *msg, struct srn_send *send)
+{
+	bool solicited = send->wqe.flags & SRN_WR_SOLICITED;
+
+	if (send->wqe.opcode == SRN_WR_SEND_WITH_INV) {
+		msg->opcode = solicited ? SRN_OP_SEND_SE_INV : SRN_OP_SEND_INV;
+		msg->inv_stag = send->wqe.ex;
+	} else {
+		msg->opcode = solicited ? SRN_OP_SEND_SE : SRN_OP_SEND;
+		msg->inv_stag = 0;
+	}
+	msg->msn = ++qp->tx.send_msn;
+}
+
+static void tx_payload(struct srn_qp *qp, struct srn_tx_msg *msg, struct srn_send *send)
+{
+	msg->length = send->length;
+	if (send->wqe.flags & SRN_WR_INLINE)
+		source_bytes(qp, msg, send->wqe.data, send->length);
+	else
+		source_init(qp, msg, send->wqe.sge, send->wqe.num_sge, qp->kernel, 0);
+}
+
+static void orq_push(struct srn_sq *sq, u32 index)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&sq->lock, flags);
+	sq->orq[sq->orq_tail % SRN_MAX_READ_DEPTH] = index;
+	sq->orq_tail++;
+	spin_unlock_irqrestore(&sq->lock, flags);
+}
+
+/* Requests that need no bytes. Return: enum ib_wc_status. */
+static int tx_local(struct srn_qp *qp, struct srn_send *send)
+{
+	int ret;
+
+	if (send->wqe.opcode == SRN_WR_REG_MR)
+		ret = srn_mem_fast_register(qp->ibqp.pd, send->mr, send->wqe.rkey, send->wqe.ex);
+	else
+		ret = srn_mem_invalidate(qp->dev, qp->ibqp.pd, send->wqe.ex, false);
+	return ret ? IB_WC_MW_BIND_ERR : IB_WC_SUCCESS;
+}
+
+/* Are more than @limit Reads outstanding? Then receive will kick when one is done. */
+static bool wait_for_reads(struct srn_qp *qp, u32 limit)
+{
+	struct srn_sq *sq = &qp->sq;
+
+	if (sq->orq_tail - READ_ONCE(sq->orq_head) <= limit)
+		return false;
+	WRITE_ONCE(qp->tx.awaits_read, true);
+	/* Pairs with the barrier in srn_sq_read_done(). */
+	smp_mb();
+	return sq->orq_tail - READ_ONCE(sq->orq_head) > limit;
+}
+
+/**
+ * srn_sq_read_done - the oldest outstanding Read is finished
+ * @qp: queue pair
+ *
+ * The caller calls srn_sq_complete() in due course.
+ *
+ * Context: the receiver.
+ */
+void srn_sq_read_done(struct srn_qp *qp)
+{
+	struct srn_sq *sq = &qp->sq;
+	unsigned long flags;
+
+	spin_lock_irqsave(&sq->lock, flags);
+	srn_sq_slot(sq, sq->orq[sq->orq_head % SRN_MAX_READ_DEPTH])->finished = true;
+	WRITE_ONCE(sq->orq_head, sq->orq_head + 1);
+	spin_unlock_irqrestore(&sq->lock, flags);
+	/* Pairs with the barrier in wait_for_reads(). */
+	smp_mb();
+	if (READ_ONCE(qp->tx.awaits_read) || qp->state == IB_QPS_SQD) {
+		WRITE_ONCE(qp->tx.awaits_read, false);
+		srn_stream_kick_async(&qp->stream);
+	}
+}
+
+/**
+ * srn_sq_oldest_read - the Read that the next response belongs to
+ * @qp: queue pair
+ * @index: its index in the send queue
+ *
+ * Context: the receiver; the request stays outstanding until srn_sq_read_done().
+ *
+ * Return: request, or NULL if none is outstanding.
+ */
+struct srn_send *srn_sq_oldest_read(struct srn_qp *qp, u32 *index)
+{
+	struct srn_send *send = NULL;
+	struct srn_sq *sq = &qp->sq;
+	unsigned long flags;
+
+	spin_lock_irqsave(&sq->lock, flags);
+	if (sq->orq_head != sq->orq_tail) {
+		*index = sq->orq[sq->orq_head % SRN_MAX_READ_DEPTH];
+		send = srn_sq_slot(sq, *index);
+	}
+	spin_unlock_irqrestore(&sq->lock, flags);
+	return send;
+}
+
+static enum srn_tx_verdict tx_work_request(struct srn_qp *qp, struct srn_tx_msg *msg,
+					   struct srn_send *send)
+{
+	struct srn_sq *sq = &qp->sq;
+
+	switch (send->wqe.opcode) {
+	case SRN_WR_READ:
+	case SRN_WR_READ_WITH_INV:
+		if (wait_for_reads(qp, sq->ord - 1))
+			return SRN_TX_WAIT;
+		orq_push(sq, sq->next);
+		read_request(qp, msg, srn_sink_stag(sq->next), send->length, send->wqe.rkey,
+			     send->wqe.remote_addr);
+		break;
+	case SRN_WR_WRITE:
+		msg->opcode = SRN_OP_WRITE;
+		msg->stag = send->wqe.rkey;
+		msg->to = send->wqe.remote_addr;
+		tx_payload(qp, msg, send);
+		break;
+	case SRN_WR_SEND:
+	case SRN_WR_SEND_WITH_INV:
+		tx_send(qp, msg, send);
+		tx_payload(qp, msg, send);
+		break;
+	default:
+		send->status = tx_local(qp, send);
+		if (send->status != IB_WC_SUCCESS) {
+			srn_qp_fail(qp, IB_EVENT_QP_ACCESS_ERR, NULL, "local operation failed");
+			return SRN_TX_WAIT;
+		}
+		sq->next++;
+		return SRN_TX_AGAIN;
+	}
+	qp->tx.sq_open = true;
+	return SRN_TX_MESSAGE;
+}
+
+static enum srn_tx_verdict tx_send_queue(struct srn_qp *qp, struct srn_tx_msg *msg, bool flushed)
+{
+	struct srn_sq *sq = &qp->sq;
+	struct srn_send *send;
+	int status;
+
+	if (sq->next == smp_load_acquire(&sq->prod) && !(qp->map && srn_sq_fetch(qp)))
+		return SRN_TX_NONE;
+	send = srn_sq_slot(sq, sq->next);
+	if (send->wqe.flags & SRN_WR_FENCE && wait_for_reads(qp, 0))
+		return SRN_TX_WAIT;
+	status = srn_send_check(qp, send);
+	if (status != IB_WC_SUCCESS) {
+		/* What is in front of it goes out and completes first. */
+		if (!flushed)
+			return SRN_TX_FLUSH;
+		send->status = status;
+		srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, "bad send work request");
+		return SRN_TX_WAIT;
+	}
+	return tx_work_request(qp, msg, send);
+}
+
+/* What an initiator sends first so that the responder may send at all. */
+static enum srn_tx_verdict tx_rtr(struct srn_qp *qp, struct srn_tx_msg *msg)
+{
+	enum srn_rtr rtr = qp->tx.rtr;
+
+	qp->tx.rtr = SRN_RTR_NONE;
+	if (rtr == SRN_RTR_READ) {
+		read_request(qp, msg, 0, 0, 0, 0);
+		return SRN_TX_MESSAGE;
+	}
+	msg->opcode = SRN_OP_WRITE;
+	msg->stag = 0;
+	msg->to = 0;
+	source_bytes(qp, msg, NULL, 0);
+	return SRN_TX_MESSAGE;
+}
+
+/**
+ * srn_qp_tx_next - what to transmit next
+ * @s: stream of the queue pair
+ * @msg: the message
+ * @flushed: nothing waits in a batch
+ *
+ * Inbound Reads and the send queue take turns, so that neither starves the other.
+ *
+ * Context: the active transmitter, bottom halves disabled.
+ */
+enum srn_tx_verdict srn_qp_tx_next(struct srn_stream *s, struct srn_tx_msg *msg, bool flushed)
+{
+	struct srn_qp *qp = stream_qp(s);
+	enum srn_tx_verdict verdict = SRN_TX_NONE;
+	bool answer;
+
+	if (unlikely(qp->tx.rtr))
+		return tx_rtr(qp, msg);
+	answer = qp->irq.cons != smp_load_acquire(&qp->irq.prod);
+	qp->tx.irq_turn = !qp->tx.irq_turn;
+	if (answer && qp->tx.irq_turn)
+		return tx_read_response(qp, msg);
+	verdict = tx_send_queue(qp, msg, flushed);
+	if (answer && (verdict == SRN_TX_NONE || verdict == SRN_TX_WAIT))
+		return tx_read_response(qp, msg);
+	return verdict;
+}
+
+/**
+ * srn_qp_tx_pushed - everything handed out so far is in the socket
+ * @s: stream of the queue pair
+ *
+ * Context: the active transmitter.
+ */
+void srn_qp_tx_pushed(struct srn_stream *s)
+{
+	struct srn_qp *qp = stream_qp(s);
+	struct srn_sq *sq = &qp->sq;
+	unsigned long flags;
+
+	if (sq->sent == sq->next)
+		return;
+	spin_lock_irqsave(&sq->lock, flags);
+	sq->sent = sq->next;
+	spin_unlock_irqrestore(&sq->lock, flags);
+	srn_sq_complete(qp);
+}
+
+/**
+ * srn_qp_tx_idle - the transmitter is about to stop
+ * @s: stream of the queue pair
+ *
+ * Context: the active transmitter.
+ *
+ * Return: true if a process has posted meanwhile.
+ */
+bool srn_qp_tx_idle(struct srn_stream *s)
+{
+	struct srn_qp *qp = stream_qp(s);
+
+	if (qp->state == IB_QPS_SQD && srn_sq_drained(qp))
+		srn_stream_shutdown(s);
+	return qp->map && rearm_doorbell(qp);
+}

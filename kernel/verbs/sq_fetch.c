@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Send work requests on their way into the kernel's send queue: from the ring of a
+ * process, copied once and then checked, or from a kernel consumer.
+ */
+#include "qp.h"
+
+/* What an opcode needs and allows. */
+static const struct {
+	bool user;		/* may come from a process */
+	bool kernel;
+	bool payload;		/* has scatter/gather entries */
+	bool can_inline;
+	u32 access;		/* of the entries */
+} opcodes[SRN_WR_OPCODES] = {
+	[SRN_WR_SEND] = { .user = true, .kernel = true, .payload = true, .can_inline = true },
+	[SRN_WR_SEND_WITH_INV] = {
+		.user = true, .kernel = true, .payload = true, .can_inline = true,
+	},
+	[SRN_WR_WRITE] = { .user = true, .kernel = true, .payload = true, .can_inline = true },
+	[SRN_WR_READ] = {
+		.user = true, .kernel = true, .payload = true, .access = IB_ACCESS_LOCAL_WRITE,
+	},
+	[SRN_WR_READ_WITH_INV] = {
+		.kernel = true, .payload = true, .access = IB_ACCESS_LOCAL_WRITE,
+	},
+	[SRN_WR_LOCAL_INV] = { .user = true, .kernel = true },
+	[SRN_WR_REG_MR] = { .kernel = true },
+};
+
+/*
+ * Copy one WQE out of memory that its process may be changing. Only the copy is
+ * looked at from here on. Return: 0, or -EINVAL if it is not a possible WQE.
+ */
+static int fetch_copy(const struct srn_sq *sq, const struct srn_send_wqe *from,
+		      struct srn_send *send)
+{
+	struct srn_send_wqe *wqe = &send->wqe;
+	u32 tail;
+
+	send->status = IB_WC_SUCCESS;
+	send->finished = false;
+	send->mr = NULL;
+	memcpy(wqe, from, SRN_SEND_WQE_HEADER);
+	/* The lengths below are those of the copy. */
+	barrier();
+	if (wqe->opcode >= SRN_WR_OPCODES || !opcodes[wqe->opcode].user ||
+	    wqe->flags & ~SRN_WR_FLAGS || wqe->num_sge > sq->max_sge)
+		return -EINVAL;
+	if (wqe->flags & SRN_WR_INLINE) {
+		if (!opcodes[wqe->opcode].can_inline || wqe->num_sge ||
+		    wqe->inline_len > sq->max_inline)
+			return -EINVAL;
+		tail = wqe->inline_len;
+	} else {
+		tail = wqe->num_sge * sizeof(struct srn_sge);
+	}
+	memcpy(wqe->data, from->data, tail);
+	barrier();
+	return 0;
+}
+
+/**
+ * srn_sq_fetch - take over the next work request of a process
+ * @qp: queue pair of a process
+ *
+ * Context: the active transmitter, bottom halves disabled.
+ *
+ * Return: true if sq.prod has moved. A ring that makes no sense fails the QP.
+ */
+bool srn_sq_fetch(struct srn_qp *qp)
+{
+	struct srn_sq *sq = &qp->sq;
+	struct srn_send *send = srn_sq_slot(sq, sq->prod);
+	u32 ready = smp_load_acquire(&qp->ctrl->sq_prod) - sq->prod;
+
+	if (!ready)
+		return false;
+	if (ready > sq->depth - (sq->prod - READ_ONCE(sq->cons))) {
+		srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, "send ring overrun");
+		return false;
+	}
+	if (READ_ONCE(qp->ctrl->sq_kick))
+		WRITE_ONCE(qp->ctrl->sq_kick, 0);
+	if (fetch_copy(sq, sq->user_ring + (size_t)(sq->prod & (sq->depth - 1)) * sq->user_stride,
+		       send)) {
+		send->wqe.flags = SRN_WR_SIGNALED;
+		send->wqe.num_sge = 0;
+		send->status = IB_WC_LOC_QP_OP_ERR;
+	}
+	if (sq->signal_all)
+		send->wqe.flags |= SRN_WR_SIGNALED;
+	WRITE_ONCE(sq->prod, sq->prod + 1);
+	return true;
+}
+
+static u64 sum_of_lengths(const struct srn_send_wqe *wqe)
+{
+	u64 length = 0;
+	u32 i;
+
+	for (i = 0; i < wqe->num_sge; i++)
+		length += wqe->sge[i].length;
+	return length;
+}
+
+/**
+ * srn_send_check - is a work request that has reached its turn valid?
+ * @qp: queue pair
+ * @send: work request; its length is filled in
+ *
+ * Context: any.
+ *
+ * Return: enum ib_wc_status, IB_WC_SUCCESS if it may be executed.
+ */
+int srn_send_check(struct srn_qp *qp, struct srn_send *send)
+{
+	struct srn_send_wqe *wqe = &send->wqe;
+	enum srn_mem_fault fault;
+	u64 length;
+
+	if (send->status != IB_WC_SUCCESS)
+		return send->status;
+	if (srn_is_read(send) && !qp->sq.ord)
+		return IB_WC_LOC_QP_OP_ERR;
+	send->length = 0;
+	if (!opcodes[wqe->opcode].payload)
+		return IB_WC_SUCCESS;
+	if (wqe->flags & SRN_WR_INLINE) {
+		send->length = wqe->inline_len;
+		return IB_WC_SUCCESS;
+	}
+	length = sum_of_lengths(wqe);
+	if (length > SRN_MAX_MESSAGE)
+		return IB_WC_LOC_LEN_ERR;
+	send->length = length;
+	fault = srn_sges_check(qp->dev, qp->ibqp.pd, qp->kernel, wqe->sge, wqe->num_sge,
+			       opcodes[wqe->opcode].access);
+	return fault == SRN_MEM_OK ? IB_WC_SUCCESS : IB_WC_LOC_PROT_ERR;
+}
+
+static int kernel_opcode(enum ib_wr_opcode opcode)
+{
+	switch (opcode) {
+	case IB_WR_SEND:
+		return SRN_WR_SEND;
+	case IB_WR_SEND_WITH_INV:
+		return SRN_WR_SEND_WITH_INV;
+	case IB_WR_RDMA_WRITE:
+		return SRN_WR_WRITE;
+	case IB_WR_RDMA_READ:
+		return SRN_WR_READ;
+	case IB_WR_RDMA_READ_WITH_INV:
+		return SRN_WR_READ_WITH_INV;
+	case IB_WR_LOCAL_INV:
+		return SRN_WR_LOCAL_INV;
+	case IB_WR_REG_MR:
+		return SRN_WR_REG_MR;
+	default:
+		return -EINVAL;
+	}
+}
+
+static u16 kernel_flags(const struct srn_sq *sq, unsigned int flags)
+{
+	return (flags & IB_SEND_SIGNALED || sq->signal_all ? SRN_WR_SIGNALED : 0) |
+	       (flags & IB_SEND_SOLICITED ? SRN_WR_SOLICITED : 0) |
+	       (flags & IB_SEND_FENCE ? SRN_WR_FENCE : 0);
+}
+
+static int kernel_inline(const struct srn_sq *sq, const struct ib_send_wr *wr,
+			 struct srn_send_wqe *wqe)
+{
+	u32 total = 0;
+	int i;
+
+	wqe->num_sge = 0;
+	for (i = 0; i < wr->num_sge; i++) {
+		u32 length = wr->sg_list[i].length;
+
+		if (length > sq->max_inline - total)
+			return -EINVAL;
+		memcpy(wqe->data + total, (void *)(uintptr_t)wr->sg_list[i].addr, length);
+		total += length;
+	}
+	wqe->inline_len = total;
+	wqe->flags |= SRN_WR_INLINE;
+	return 0;
+}
+
+static void kernel_sges(const struct ib_send_wr *wr, struct srn_send_wqe *wqe)
+{
+	int i;
+
+	wqe->num_sge = wr->num_sge;
+	for (i = 0; i < wr->num_sge; i++) {
+		wqe->sge[i].addr = wr->sg_list[i].addr;
+		wqe->sge[i].length = wr->sg_list[i].length;
+		wqe->sge[i].lkey = wr->sg_list[i].lkey;
+	}
+}
+
+static void kernel_remote(const struct ib_send_wr *wr, struct srn_send *send)
+{
+	struct srn_send_wqe *wqe = &send->wqe;
+
+	switch (wqe->opcode) {
+	case SRN_WR_WRITE:
+	case SRN_WR_READ:
+		wqe->remote_addr = rdma_wr(wr)->remote_addr;
+		wqe->rkey = rdma_wr(wr)->rkey;
+		break;
+	case SRN_WR_READ_WITH_INV:
+		wqe->remote_addr = rdma_wr(wr)->remote_addr;
+		wqe->rkey = rdma_wr(wr)->rkey;
+		wqe->ex = wr->num_sge ? wr->sg_list[0].lkey : 0;
+		break;
+	case SRN_WR_SEND_WITH_INV:
+	case SRN_WR_LOCAL_INV:
+		wqe->ex = wr->ex.invalidate_rkey;
+		break;
+	case SRN_WR_REG_MR:
+		send->mr = reg_wr(wr)->mr;
+		wqe->rkey = reg_wr(wr)->key;
+		wqe->ex = reg_wr(wr)->access;
+		break;
+	default:
+		break;
+	}
+}
+
+/**
+ * srn_sq_post - append one work request of a kernel consumer
+ * @qp: queue pair of a kernel consumer
+ * @wr: work request
+ *
+ * Context: any; sq.lock held.
+ *
+ * Return: 0, -ENOMEM if the queue is full, -EINVAL for a bad request.
+ */
+int srn_sq_post(struct srn_qp *qp, const struct ib_send_wr *wr)
+{
+	int opcode = kernel_opcode(wr->opcode);
+	struct srn_sq *sq = &qp->sq;
+	struct srn_send *send;
+	int ret = 0;
+
+	lockdep_assert_held(&sq->lock);
+	if (opcode < 0 || wr->num_sge < 0 || wr->num_sge > sq->max_sge)
+		return -EINVAL;
+	if (sq->prod - sq->cons >= sq->capacity)
+		return -ENOMEM;
+	send = srn_sq_slot(sq, sq->prod);
+	send->status = IB_WC_SUCCESS;
+	send->finished = false;
+	send->mr = NULL;
+	send->wqe.wr_id = wr->wr_id;
+	send->wqe.opcode = opcode;
+	send->wqe.flags = kernel_flags(sq, wr->send_flags);
+	if (!opcodes[opcode].payload)
+		send->wqe.num_sge = 0;
+	else if (wr->send_flags & IB_SEND_INLINE && opcodes[opcode].can_inline)
+		ret = kernel_inline(sq, wr, &send->wqe);
+	else
+		kernel_sges(wr, &send->wqe);
+	if (ret)
+		return ret;
+	kernel_remote(wr, send);
+	/* The transmitter looks at the slot when it sees the index. */
+	smp_store_release(&sq->prod, sq->prod + 1);
+	return 0;
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Shared receive queue verbs.
+ */
+#include <rdma/uverbs_ioctl.h>
+
+#include "rq.h"
+
+/**
+ * srn_create_srq - create a shared receive queue
+ * @ibsrq: queue, allocated by the core
+ * @init: size and limit
+ * @udata: response for a process, NULL for a kernel consumer
+ *
+ * Context: process.
+ */
+int srn_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct ib_udata *udata)
+{
+	struct srn_device *dev = to_srn_dev(ibsrq->device);
+	struct srn_srq *srq = to_srn_srq(ibsrq);
+	struct srn_uresp_create_srq resp = {};
+	struct ib_srq_attr *attr = &init->attr;
+	int ret;
+
+	if (init->srq_type != IB_SRQT_BASIC)
+		return -EOPNOTSUPP;
+	if (!attr->max_wr || attr->max_wr > SRN_MAX_SRQ_WR || attr->max_sge > SRN_MAX_SGE ||
+	    attr->srq_limit > attr->max_wr)
+		return -EINVAL;
+	if (!srn_count_inc(dev, SRN_LIMIT_SRQ))
+		return -ENOMEM;
+	srn_rq_size(&srq->rq, attr->max_wr, max(attr->max_sge, 1u));
+	srq->ctrl = srn_ring_alloc(udata, sizeof(*srq->ctrl) +
+				   (size_t)srq->rq.depth * srq->rq.stride, &srq->map, &resp.map);
+	if (IS_ERR(srq->ctrl)) {
+		srn_count_dec(dev, SRN_LIMIT_SRQ);
+		return PTR_ERR(srq->ctrl);
+	}
+	srq->rq.ring = srq->ctrl + 1;
+	srq->rq.shared_cons = &srq->ctrl->cons;
+	srq->rq.user_prod = udata ? &srq->ctrl->prod : NULL;
+	srq->limit = attr->srq_limit;
+	attr->max_sge = srq->rq.max_sge;
+	if (udata) {
+		resp.depth = srq->rq.depth;
+		resp.rq_offset = sizeof(*srq->ctrl);
+		resp.rq_stride = srq->rq.stride;
+		resp.max_sge = srq->rq.max_sge;
+		ret = srn_copy_response(udata, &resp, sizeof(resp));
+		if (ret) {
+			srn_destroy_srq(ibsrq, udata);
+			return ret;
+		}
+	}
+	return 0;
+}
+
+/**
+ * srn_modify_srq - arm the limit event
+ * @ibsrq: queue
+ * @attr: the limit
+ * @mask: only IB_SRQ_LIMIT
+ * @udata: not used
+ *
+ * Context: process.
+ */
+int srn_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask,
+		   struct ib_udata *udata)
+{
+	struct srn_srq *srq = to_srn_srq(ibsrq);
+	unsigned long flags;
+
+	if (mask & IB_SRQ_MAX_WR)
+		return -EOPNOTSUPP;
+	if (!(mask & IB_SRQ_LIMIT))
+		return 0;
+	if (attr->srq_limit > srq->rq.capacity)
+		return -EINVAL;
+	spin_lock_irqsave(&srq->rq.lock, flags);
+	srq->limit = attr->srq_limit;
+	spin_unlock_irqrestore(&srq->rq.lock, flags);
+	return 0;
+}
+
+/**
+ * srn_query_srq - report size and armed limit
+ * @ibsrq: queue
+ * @attr: result
+ *
+ * Context: process.
+ */
+int srn_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
+{
+	struct srn_srq *srq = to_srn_srq(ibsrq);
+
+	attr->max_wr = srq->rq.capacity;
+	attr->max_sge = srq->rq.max_sge;
+	attr->srq_limit = READ_ONCE(srq->limit);
+	return 0;
+}
+
+/**
+ * srn_destroy_srq - destroy a shared receive queue
+ * @ibsrq: queue, used by no QP any more
+ * @udata: not used
+ *
+ * Context: process.
+ */
+int srn_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
+{
+	struct srn_srq *srq = to_srn_srq(ibsrq);
+
+	srn_ring_free(srq->ctrl, srq->map);
+	srn_count_dec(to_srn_dev(ibsrq->device), SRN_LIMIT_SRQ);
+	return 0;
+}
+
+/**
+ * srn_post_srq_recv - post receives, for a kernel consumer
+ * @ibsrq: queue
+ * @wr: work requests
+ * @bad_wr: first one that was not posted
+ *
+ * Context: any.
+ */
+int srn_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
+		      const struct ib_recv_wr **bad_wr)
+{
+	struct srn_srq *srq = to_srn_srq(ibsrq);
+	int ret = 0;
+
+	if (srq->rq.user_prod) {
+		*bad_wr = wr;
+		return wr ? -EINVAL : 0;
+	}
+	for (; wr; wr = wr->next) {
+		ret = srn_rq_post(&srq->rq, wr);
+		if (ret) {
+			*bad_wr = wr;
+			break;
+		}
+	}
+	return ret;
+}
