@@ -10,7 +10,7 @@
 #include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
 /* Block iterators have moved between headers, in stable kernels, too. */
-#if __has_include(<rdma/iter.h>)
+#ifdef SRN_HAVE_RDMA_ITER_H
 #include <rdma/iter.h>
 #endif
 

@@ -351,7 +351,8 @@ static void tx_run(struct srn_stream *s, bool inline_caller)
 			result = tx_round(s);
 			if (result == ROUND_STOP)
 				break;
-			if (result == ROUND_NO_MEMORY || (inline_caller && ++rounds == INLINE_ROUNDS)) {
+			if (result == ROUND_NO_MEMORY ||
+			    (inline_caller && ++rounds == INLINE_ROUNDS)) {
 				/* The worker inherits the role, so tx_kicks stays. */
 				queue_delayed_work(srn_tx_wq, &s->tx_work,
 						   result == ROUND_MORE ? 0 : RETRY_DELAY);

@@ -28,10 +28,14 @@ int srn_cq_push(struct srn_cq *cq, const struct srn_cqe *cqe)
 	u32 cons;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	/* What a process stores here can only damage its own queue. */
+	/*
+	 * What a process stores here can only damage its own queue. Acquire: it has
+	 * read the slot that is written now.
+	 */
 	cons = cq->map ? smp_load_acquire(&cq->ctrl->cons) : cq->cons;
 	if (!cq->overflow && cq->prod - cons < cq->depth) {
 		cq->ring[cq->prod & (cq->depth - 1)] = *cqe;
+		/* The entry before the index. */
 		smp_store_release(&cq->ctrl->prod, ++cq->prod);
 		spin_unlock_irqrestore(&cq->lock, flags);
 		return 0;

@@ -28,7 +28,7 @@ struct srn_cq {
 	struct srn_mmap *map;
 	u32 depth;
 
-	spinlock_t lock;
+	spinlock_t lock;	/* of what follows */
 	u32 prod;
 	u32 cons;
 	bool overflow;

@@ -17,14 +17,14 @@
 #define SRN_MAX_QP		65536
 #define SRN_MAX_QP_WR		16384
 #define SRN_MAX_CQ		65536
-#define SRN_MAX_CQE		(1 << 20)
+#define SRN_MAX_CQE		1048576
 #define SRN_MAX_SRQ		16384
 #define SRN_MAX_SRQ_WR		32768
-#define SRN_MAX_MR		(1 << 20)
-#define SRN_MAX_PD		(1 << 16)
+#define SRN_MAX_MR		1048576
+#define SRN_MAX_PD		65536
 #define SRN_MAX_FAST_REG_PAGES	512
 #define SRN_MAX_READ_DEPTH	128	/* IRD and ORD */
-#define SRN_MAX_MESSAGE		(1U << 31)
+#define SRN_MAX_MESSAGE		0x80000000u
 /* The topmost STag indices name the sinks of RDMA Reads, see verbs/qp.h. */
 #define SRN_MAX_STAG_INDEX	0xfeffffU
 
@@ -69,7 +69,7 @@ struct srn_device {
 	union ib_gid gid;
 	atomic_t count[SRN_LIMITS];
 
-	spinlock_t lock;
+	spinlock_t lock;	/* of the lists below */
 	struct list_head endpoints;
 	struct list_head lingering;
 	u32 num_lingering;

@@ -79,6 +79,7 @@ bool srn_mem_begin(struct srn_mem *mem)
  */
 void srn_mem_end(struct srn_mem *mem)
 {
+	/* What was moved is moved before the access is seen to be closed. */
 	smp_mb__before_atomic();
 	atomic_dec(&mem->accesses);
 }

@@ -66,7 +66,7 @@ struct srn_sq {
 	u32 max_inline;
 	bool signal_all;
 
-	spinlock_t lock;
+	spinlock_t lock;	/* of what follows, but see above */
 	u32 prod;
 	u32 next;
 	u32 sent;
@@ -142,7 +142,7 @@ struct srn_qp {
 	bool kernel;
 
 	struct mutex conn_mutex;	/* start and stop of the stream; outermost */
-	spinlock_t state_lock;
+	spinlock_t state_lock;		/* of what follows up to end_term */
 	enum ib_qp_state state;
 	u32 access;			/* IB_ACCESS_REMOTE_* that peers have */
 	struct srn_ep *ep;		/* connection, with a reference; state_lock */
@@ -191,7 +191,11 @@ static inline u32 srn_sink_stag(u32 index)
 }
 
 #define srn_qp_notice(qp, fmt, ...)						\
-	srn_notice((qp)->dev, "QP%u: " fmt, (qp)->ibqp.qp_num, ##__VA_ARGS__)
+do {										\
+	const struct srn_qp *__qp = (qp);					\
+										\
+	srn_notice(__qp->dev, "QP%u: " fmt, __qp->ibqp.qp_num, ##__VA_ARGS__);	\
+} while (0)
 
 /* qp.c: verbs */
 int srn_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attrs, struct ib_udata *udata);

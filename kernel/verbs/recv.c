@@ -316,6 +316,7 @@ static int end_read_request(struct srn_qp *qp, struct srn_term_code *term)
 	struct srn_read *r;
 
 	memcpy(&w, qp->rx.control, sizeof(w));
+	/* Acquire: the transmitter is done with the slot. */
 	if (irq->prod - smp_load_acquire(&irq->cons) >= irq->ird) {
 		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER, SRN_UNTAGGED_NO_BUFFER);
 		return -EPROTO;
@@ -337,6 +338,7 @@ static int end_read_request(struct srn_qp *qp, struct srn_term_code *term)
 		*term = read_fault(fault);
 		return -EPROTO;
 	}
+	/* The slot before the index. */
 	smp_store_release(&irq->prod, irq->prod + 1);
 	srn_stream_kick_async(&qp->stream);
 	return 0;

@@ -55,6 +55,7 @@ static int take_locked(struct srn_rq *rq, struct srn_recv *out, u32 *left)
 	lockdep_assert_held(&rq->lock);
 	if (!rq->depth)
 		return -ENOENT;
+	/* Acquire: the WQEs up to there are written. */
 	prod = rq->user_prod ? smp_load_acquire(rq->user_prod) : rq->prod;
 	ready = prod - rq->cons;
 	if (!ready)
@@ -62,6 +63,7 @@ static int take_locked(struct srn_rq *rq, struct srn_recv *out, u32 *left)
 	if (ready > rq->depth)
 		return -EINVAL;
 	ret = recv_copy(rq, rq_slot(rq, rq->cons), out);
+	/* The slot has been read before it is given back. */
 	smp_store_release(rq->shared_cons, ++rq->cons);
 	*left = ready - 1;
 	return ret;

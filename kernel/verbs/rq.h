@@ -32,7 +32,7 @@ struct srn_rq {
 	u32 stride;
 	u32 max_sge;
 
-	spinlock_t lock;
+	spinlock_t lock;	/* of what follows */
 	u32 prod;
 	u32 cons;
 };

@@ -38,6 +38,7 @@ static bool complete_one(struct srn_qp *qp, u8 status)
 
 	WRITE_ONCE(sq->cons, sq->cons + 1);
 	if (qp->map)
+		/* Before the index of the completion. */
 		smp_store_release(&qp->ctrl->sq_cons, sq->cons);
 	if (wanted && srn_cq_push(qp->scq, &cqe))
 		srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, "send CQ overflowed");
@@ -133,6 +134,7 @@ void srn_sq_flush(struct srn_qp *qp)
  */
 bool srn_sq_drained(struct srn_qp *qp)
 {
+	/* Acquire: pairs with srn_sq_post(). */
 	return qp->sq.cons == smp_load_acquire(&qp->sq.prod) &&
 	       qp->irq.cons == READ_ONCE(qp->irq.prod) &&
 	       (!qp->map || READ_ONCE(qp->ctrl->sq_prod) == qp->sq.prod);
@@ -202,6 +204,7 @@ void srn_qp_tx_built(struct srn_stream *s)
 	if (qp->tx.sq_open)
 		qp->sq.next++;
 	if (qp->tx.irq_open)
+		/* The slot has been read before it is given back. */
 		smp_store_release(&qp->irq.cons, qp->irq.cons + 1);
 	qp->tx.sq_open = false;
 	qp->tx.irq_open = false;
@@ -405,6 +408,7 @@ static enum srn_tx_verdict tx_send_queue(struct srn_qp *qp, struct srn_tx_msg *m
 	struct srn_send *send;
 	int status;
 
+	/* Acquire: pairs with srn_sq_post(). */
 	if (sq->next == smp_load_acquire(&sq->prod) && !(qp->map && srn_sq_fetch(qp)))
 		return SRN_TX_NONE;
 	send = srn_sq_slot(sq, sq->next);
@@ -457,6 +461,7 @@ enum srn_tx_verdict srn_qp_tx_next(struct srn_stream *s, struct srn_tx_msg *msg,
 
 	if (unlikely(qp->tx.rtr))
 		return tx_rtr(qp, msg);
+	/* Acquire: the slot up to there is written. */
 	answer = qp->irq.cons != smp_load_acquire(&qp->irq.prod);
 	qp->tx.irq_turn = !qp->tx.irq_turn;
 	if (answer && qp->tx.irq_turn)

@@ -72,6 +72,7 @@ bool srn_sq_fetch(struct srn_qp *qp)
 {
 	struct srn_sq *sq = &qp->sq;
 	struct srn_send *send = srn_sq_slot(sq, sq->prod);
+	/* Acquire: the WQEs up to there are written. */
 	u32 ready = smp_load_acquire(&qp->ctrl->sq_prod) - sq->prod;
 
 	if (!ready)
