@@ -158,7 +158,7 @@ private:
 
     [[nodiscard]] result<bool> consume_event(deadline until) noexcept {
         ibv_comp_channel* channel = native()->channel;
-        const result<bool> ready = detail::wait_readable(channel->fd, until);
+        result<bool> ready = detail::wait_readable(channel->fd, until);
         if (!ready || !*ready) return ready;
         ibv_cq* queue = nullptr;
         void* user = nullptr;

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /// \file
-/// Connecting: resolve() or dial() on one side, and what listener.hpp hands out on the other.
-///
-///   auto c = softrnic::dial(address, {.queues = {.max_send_wr = 16}});
-///   if (!c) return complain(c.error());
-///   c->qp().send_inline(bytes);
+/// Connections, and resolve() and dial(), which make them on the active side; listener.hpp has the
+/// passive side.
 ///
 /// The peer may send as soon as it is connected, and on iWARP a message that finds no receive ends
-/// the connection. So post receives before connect() or accept(): through outgoing and incoming, or
-/// in the function given to dial().
+/// the connection. So receives belong between create_queues() and connect() or accept():
+///
+///   auto c = softrnic::resolve(address);     // the device is known from here on
+///   c->create_queues({.max_recv_wr = 16});
+///   auto memory = softrnic::buffer::create(c->domain(), 4096, access::local_write);
+///   c->qp().recv(memory->all());
+///   c->connect();
+///
+/// dial() is all of it in one call, for an end that receives nothing before it has sent something.
 ///
 /// Thread safety: see endpoint.hpp.
 #pragma once
@@ -16,7 +20,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <utility>
 
@@ -56,11 +59,46 @@ namespace detail {
 
 }  // namespace detail
 
-/// An established connection. Destroying it breaks it off; disconnect() does so politely.
+/// A connection, also while it is being made: resolve() gives one that wants connect(), a listener
+/// one that wants accept() or reject(). Destroying it breaks it off, or rejects it; disconnect() is
+/// polite.
 class connection : public endpoint {
 public:
     connection() noexcept = default;
-    connection(endpoint&& made) noexcept : endpoint(std::move(made)) {}  // NOLINT
+    connection(cm_channel channel, detail::cm_id id, const private_data& data = {}) noexcept
+        : endpoint(std::move(channel), std::move(id)) {
+        set_peer_data(data);
+    }
+
+    /// Connects what resolve() made; create_queues() comes before. peer_data() is then what the
+    /// peer said with its accept, or reject. ECONNREFUSED: nobody listens there, or rejected.
+    [[nodiscard]] result<void> connect(const connect_options& options = {}) {
+        const deadline until(options.timeout);
+        result<rdma_conn_param> param = detail::make_conn_param(options);
+        if (!param) return failure(param.error());
+        if (rdma_connect(native(), &*param) != 0) return detail::fail_errno("rdma_connect");
+        return established("rdma_connect", until);
+    }
+
+    /// Accepts a request and waits until the connection stands; create_queues() comes before.
+    [[nodiscard]] result<void> accept(const connect_options& options = {}) {
+        const deadline until(options.timeout);
+        result<rdma_conn_param> param = detail::make_conn_param(options);
+        if (!param) return failure(param.error());
+        if (rdma_accept(native(), &*param) != 0) return detail::fail_errno("rdma_accept");
+        const auto event = events().expect(RDMA_CM_EVENT_ESTABLISHED, "rdma_accept", until);
+        if (!event) return failure(event.error());
+        return {};
+    }
+
+    /// Refuses a request, with up to private_data::max_size bytes of why.
+    [[nodiscard]] result<void> reject(std::span<const std::byte> why = {}) const noexcept {
+        if (why.size() > private_data::max_size)
+            return detail::fail(EINVAL, "private data too long");
+        return detail::check_errno(
+            rdma_reject(native(), why.data(), static_cast<std::uint8_t>(why.size())),
+            "rdma_reject");
+    }
 
     /// Tells the peer that it is over. Both ends' outstanding work is flushed; a DISCONNECTED event
     /// follows on both, which wait_disconnected() takes.
@@ -79,59 +117,16 @@ public:
                 return detail::fail(ENODEV, "rdma_get_cm_event");
         }
     }
-};
 
-/// The active side, once the route to the peer and with it the device are known.
-class outgoing : public endpoint {
-public:
-    outgoing() noexcept = default;
-    outgoing(cm_channel channel, detail::cm_id id) noexcept
-        : endpoint(std::move(channel), std::move(id)) {}
-
-    /// Connects and hands everything over to the connection. create_queues() comes before.
-    /// ECONNREFUSED: nobody listens, or rejected, and peer_data() here says what came along.
-    [[nodiscard]] result<connection> connect(const connect_options& options = {}) {
-        const deadline until(options.timeout);
-        result<rdma_conn_param> param = detail::make_conn_param(options);
-        if (!param) return failure(param.error());
-        if (rdma_connect(native(), &*param) != 0) return detail::fail_errno("rdma_connect");
+private:
+    /// The peer's answer, whose private data is worth keeping also if it is a no.
+    [[nodiscard]] result<void> established(const char* operation, deadline until) {
         const result<cm_event> event = events().next(until);
-        if (!event) return detail::fail(event.error().code, "rdma_connect");
+        if (!event) return detail::fail(event.error().code, operation);
         set_peer_data(event->data);
         if (event->type != RDMA_CM_EVENT_ESTABLISHED)
-            return detail::fail(event->error_code(), "rdma_connect");
-        return connection(std::move(*this));
-    }
-};
-
-/// The passive side: a request that waits for its answer. Destroying it rejects.
-class incoming : public endpoint {
-public:
-    incoming() noexcept = default;
-    incoming(cm_channel channel, detail::cm_id id, const private_data& data) noexcept
-        : endpoint(std::move(channel), std::move(id)) {
-        set_peer_data(data);
-    }
-
-    /// Accepts, waits until the connection stands, and hands everything over to it.
-    /// create_queues() comes before.
-    [[nodiscard]] result<connection> accept(const connect_options& options = {}) {
-        const deadline until(options.timeout);
-        result<rdma_conn_param> param = detail::make_conn_param(options);
-        if (!param) return failure(param.error());
-        if (rdma_accept(native(), &*param) != 0) return detail::fail_errno("rdma_accept");
-        const auto event = events().expect(RDMA_CM_EVENT_ESTABLISHED, "rdma_accept", until);
-        if (!event) return failure(event.error());
-        return connection(std::move(*this));
-    }
-
-    /// Says no, with up to private_data::max_size bytes of why. The request is of no more use then.
-    [[nodiscard]] result<void> reject(std::span<const std::byte> why = {}) const noexcept {
-        if (why.size() > private_data::max_size)
-            return detail::fail(EINVAL, "private data too long");
-        return detail::check_errno(
-            rdma_reject(native(), why.data(), static_cast<std::uint8_t>(why.size())),
-            "rdma_reject");
+            return detail::fail(event->error_code(), operation);
+        return {};
     }
 };
 
@@ -143,8 +138,8 @@ struct resolve_options {
 };
 
 /// Finds the device that leads to `peer`. EHOSTUNREACH, ENETUNREACH, ENODEV: none does.
-[[nodiscard]] inline result<outgoing> resolve(const address& peer,
-                                              const resolve_options& options = {}) {
+[[nodiscard]] inline result<connection> resolve(const address& peer,
+                                                const resolve_options& options = {}) {
     const deadline until(options.timeout);
     const int milliseconds = until.poll_timeout();
     auto channel = cm_channel::create();
@@ -160,7 +155,7 @@ struct resolve_options {
         return detail::fail_errno("rdma_resolve_route");
     if (auto e = channel->expect(RDMA_CM_EVENT_ROUTE_RESOLVED, "rdma_resolve_route", until); !e)
         return failure(e.error());
-    return outgoing(std::move(*channel), std::move(*id));
+    return connection(std::move(*channel), std::move(*id));
 }
 
 struct dial_options {
@@ -169,22 +164,15 @@ struct dial_options {
     connect_options connect{};
 };
 
-/// Resolves, makes queues, calls `prepare(endpoint&)` to register memory and post receives,
-/// connects. prepare returns result<void>; its failure is dial's.
-template <class Prepare>
-requires std::is_invocable_r_v<result<void>, Prepare&, endpoint&> [[nodiscard]] result<connection>
-dial(const address& peer, const dial_options& options, Prepare prepare) {
-    result<outgoing> out = resolve(peer, options.route);
-    if (!out) return failure(out.error());
-    if (auto made = out->create_queues(options.queues); !made) return failure(made.error());
-    if (result<void> ready = prepare(*out); !ready) return failure(ready.error());
-    return out->connect(options.connect);
-}
-
-/// The same without preparation, for an end that receives nothing before it has sent something.
+/// resolve(), create_queues() and connect() in one.
 [[nodiscard]] inline result<connection> dial(const address& peer,
                                              const dial_options& options = {}) {
-    return dial(peer, options, [](endpoint&) -> result<void> { return {}; });
+    result<connection> made = resolve(peer, options.route);
+    if (!made) return made;
+    if (auto queues = made->create_queues(options.queues); !queues) return failure(queues.error());
+    if (auto connected = made->connect(options.connect); !connected)
+        return failure(connected.error());
+    return made;
 }
 
 }  // namespace softrnic

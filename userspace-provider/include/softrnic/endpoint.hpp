@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /// \file
 /// One end of a connection before and after it is made: an rdma_cm id that is bound to a device,
-/// and the queues made for it. outgoing, incoming and connection (connection.hpp) are endpoints.
+/// and the queues made for it. What connection.hpp builds on.
 ///
 /// An endpoint makes what its queue_config does not bring: a protection domain, a completion
 /// channel and one completion queue for both directions. It frees those, and never what it was
@@ -13,7 +13,7 @@
 #include <rdma/rdma_cma.h>
 
 #include <cstdint>
-#include <optional>
+#include <span>
 #include <utility>
 
 #include "softrnic/address.hpp"

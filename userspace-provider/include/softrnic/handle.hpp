@@ -6,6 +6,7 @@
 /// it allows from several threads is said where that object is wrapped.
 #pragma once
 
+#include <cassert>
 #include <utility>
 
 #include "softrnic/result.hpp"
@@ -27,7 +28,12 @@ public:
     }
     handle(const handle&) = delete;
     handle& operator=(const handle&) = delete;
-    ~handle() { (void)close(); }
+    ~handle() {
+        const result<void> closed = close();
+        // Something made on this object outlives it: that would leak it until the process ends.
+        assert(closed || closed.error().code != EBUSY);
+        (void)closed;
+    }
 
     /// The C object, for calls that this library does not wrap. It stays owned here.
     [[nodiscard]] T* native() const noexcept { return object_; }

@@ -5,7 +5,7 @@
 ///   auto l = softrnic::listen(address);
 ///   auto request = l->next(60s);
 ///   request->create_queues({});
-///   auto c = request->accept();
+///   request->accept();
 ///
 /// Thread safety: next() by one thread at a time; requests are independent of the listener and of
 /// each other and may be answered in threads of their own.
@@ -33,8 +33,9 @@ public:
     /// Readable when a request waits; for epoll.
     [[nodiscard]] int fd() const noexcept { return channel_.fd(); }
 
-    /// The next request, or ETIMEDOUT. ENODEV: the device that it listened on goes away.
-    [[nodiscard]] result<incoming> next(deadline until) const {
+    /// The next request, to be accepted or rejected; or ETIMEDOUT. ENODEV: the device that it
+    /// listened on goes away.
+    [[nodiscard]] result<connection> next(deadline until) const {
         for (;;) {
             const result<cm_event> event = channel_.next(until);
             if (!event) return failure(event.error());
@@ -51,13 +52,13 @@ private:
         : channel_(std::move(channel)), id_(std::move(id)) {}
 
     /// Gives the request a channel of its own, so that its events do not mix with the listener's.
-    [[nodiscard]] static result<incoming> adopt(const cm_event& event) {
+    [[nodiscard]] static result<connection> adopt(const cm_event& event) {
         detail::cm_id id(event.id);
         auto channel = cm_channel::create();
         if (!channel) return failure(channel.error());
         if (rdma_migrate_id(id.native(), channel->native()) != 0)
             return detail::fail_errno("rdma_migrate_id");
-        return incoming(std::move(*channel), std::move(id), event.data);
+        return connection(std::move(*channel), std::move(id), event.data);
     }
 
     cm_channel channel_;

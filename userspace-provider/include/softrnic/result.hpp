@@ -132,7 +132,7 @@ private:
         std::construct_at(this, std::move(other));
     }
 
-    bool good_;
+    bool good_ = true;
     union {
         T value_;
         softrnic::error error_;
