@@ -55,7 +55,7 @@ inline byte_vector make_fpdu(const fpdu_recipe& r) {
 inline void repair_crcs(byte_vector& stream) {
     std::size_t at = 0;
     while (stream.size() - at >= SRN_MPA_LENGTH) {
-        const std::size_t ulpdu = static_cast<std::size_t>(stream[at] << 8 | stream[at + 1]);
+        const auto ulpdu = static_cast<std::size_t>(stream[at] << 8 | stream[at + 1]);
         const std::size_t before_crc = (SRN_MPA_LENGTH + ulpdu + 3) / 4 * 4;
         if (stream.size() - at < before_crc + SRN_CRC_LEN) return;
         const std::uint32_t crc =

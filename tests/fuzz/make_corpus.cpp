@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// usage: make_corpus DIRECTORY
+//
+// Writes inputs for the fuzzers to start from: DIRECTORY/fpdu/*, DIRECTORY/mpa/*.
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <string>
+
+#include "stream.hpp"
+
+namespace {
+
+void write_seed(const std::filesystem::path& directory, const std::string& name,
+                const byte_vector& bytes) {
+    std::filesystem::create_directories(directory);
+    std::ofstream file(directory / name, std::ios::binary);
+    file.write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    file.close();
+    if (!file) {
+        std::cerr << "make_corpus: cannot write " << directory / name << '\n';
+        std::exit(1);
+    }
+}
+
+// A Terminate's payload: for a Read Request that was not allowed.
+byte_vector terminate_payload() {
+    const byte_vector offender = fpdu_body({.op = SRN_OP_READ_REQUEST, .payload = pattern(28)});
+    const srn_wire_read_request rreq{};
+    byte_vector out(SRN_TERM_MAX);
+    out.resize(srn_put_terminate(out.data(),
+                                 {SRN_LAYER_RDMAP, SRN_RDMAP_REMOTE_PROTECTION, SRN_PROT_ACCESS},
+                                 offender.data(), SRN_UNTAGGED_HEADER, &rreq));
+    return out;
+}
+
+struct stream_seed {
+    const char* name;
+    std::vector<fpdu_recipe> fpdus;
+};
+
+std::vector<stream_seed> stream_seeds() {
+    std::vector<stream_seed> seeds{
+        {"send", {{.payload = pattern(13)}}},
+        {"write", {{.op = SRN_OP_WRITE, .payload = pattern(50), .stag = 0x100, .to = 0x1000}}},
+        {"read",
+         {{.op = SRN_OP_READ_REQUEST, .payload = pattern(28)},
+          {.op = SRN_OP_READ_RESPONSE, .payload = pattern(7), .stag = 3}}},
+        {"message_in_segments",
+         {{.payload = pattern(40), .last = false},
+          {.payload = pattern(41), .mo = 40, .last = false},
+          {.op = SRN_OP_WRITE, .payload = pattern(8), .stag = 9},
+          {.payload = pattern(2), .mo = 81},
+          {.op = SRN_OP_SEND_SE_INV, .payload = pattern(3), .msn = 2, .stag = 5}}},
+        {"wrap",
+         {{.payload = pattern(0x3f), .msn = 0xffffffff, .mo = 0xffffffc0, .last = false},
+          {.payload = pattern(1), .msn = 0xffffffff, .mo = 0xffffffff},
+          {.payload = pattern(2), .msn = 0}}},
+        {"terminate", {{.op = SRN_OP_TERMINATE, .payload = terminate_payload()}}},
+    };
+    stream_seed all{"every_opcode", {}};
+    for (unsigned op = 0; op < SRN_OP_COUNT; op++)
+        all.fpdus.push_back({.op = static_cast<srn_rdmap_opcode>(op), .payload = pattern(op)});
+    seeds.push_back(all);
+    return seeds;
+}
+
+void write_fpdu_seeds(const std::filesystem::path& directory) {
+    // As fuzz_fpdu reads them: flags, damage and number of cuts, lengths of pieces.
+    const byte_vector heads[] = {
+        {0, 0},        {1, 0},
+        {3, 0xf0},     {3, 3, 1, 20, 17},
+        {3, 0xf1, 60}, {2, 15, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+        {6, 0},
+    };
+    for (const stream_seed& seed : stream_seeds()) {
+        int variant = 0;
+        for (const byte_vector& head : heads) {
+            byte_vector input = head;
+            for (const fpdu_recipe& fpdu : seed.fpdus) append(input, make_fpdu(fpdu));
+            write_seed(directory, std::string(seed.name) + '-' + std::to_string(variant++), input);
+        }
+    }
+}
+
+void write_mpa_seeds(const std::filesystem::path& directory) {
+    for (unsigned bits = 0; bits < 16; bits++) {
+        srn_mpa_frame f{};
+        f.reply = bits & 1;
+        f.crc = bits & 2;
+        f.markers = f.reject = bits & 4;
+        f.enhanced = bits & 8;
+        f.revision = f.enhanced ? 2 : 1;
+        f.peer_to_peer = f.rtr_read = bits & 2;
+        f.ird = 16;
+        f.ord = bits & 4 ? SRN_MPA_NO_DEPTH : 32;
+        byte_vector frame(SRN_MPA_FRAME + SRN_MPA_ENHANCED);
+        frame.resize(srn_mpa_put_frame(frame.data(), &f, 8));
+        byte_vector input{f.reply};
+        append(input, frame);
+        append(input, pattern(8));
+        write_seed(directory, "frame-" + std::to_string(bits), input);
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 2) {
+        std::cerr << "usage: make_corpus DIRECTORY\n";
+        return 2;
+    }
+    const std::filesystem::path directory = argv[1];
+    write_fpdu_seeds(directory / "fpdu");
+    write_mpa_seeds(directory / "mpa");
+}
