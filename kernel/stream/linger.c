@@ -32,10 +32,13 @@ static void drop_input(struct sock *sk)
 	tcp_read_sock(sk, &desc, drop_actor);
 }
 
-static bool peer_done(const struct sock *sk)
+/*
+ * Both directions are closed and acknowledged. Not before: TCP stops retransmitting for
+ * a kernel socket once that is released.
+ */
+static bool all_done(const struct sock *sk)
 {
-	return sk->sk_state == TCP_CLOSE || sk->sk_state == TCP_TIME_WAIT ||
-	       sk->sk_state == TCP_CLOSING || sk->sk_state == TCP_LAST_ACK;
+	return sk->sk_state == TCP_CLOSE || sk->sk_state == TCP_TIME_WAIT;
 }
 
 static void linger_state_change(struct sock *sk)
@@ -44,7 +47,7 @@ static void linger_state_change(struct sock *sk)
 
 	read_lock_bh(&sk->sk_callback_lock);
 	l = sk->sk_user_data;
-	if (l && peer_done(sk))
+	if (l && all_done(sk))
 		mod_delayed_work(srn_wq, &l->work, 0);
 	read_unlock_bh(&sk->sk_callback_lock);
 }
@@ -113,14 +116,14 @@ void srn_linger(struct srn_device *dev, struct socket *sock)
 	release_sock(sk);
 
 	spin_lock_bh(&dev->lock);
-	keep = !dev->closing && dev->num_lingering < LINGER_MAX && !peer_done(sk);
+	keep = !dev->closing && dev->num_lingering < LINGER_MAX && !all_done(sk);
 	if (keep) {
 		list_add(&l->node, &dev->lingering);
 		dev->num_lingering++;
 		queue_delayed_work(srn_wq, &l->work, LINGER_TIME);
 	}
 	/* A change that was seen before it was on the list must not be missed. */
-	if (keep && peer_done(sk))
+	if (keep && all_done(sk))
 		mod_delayed_work(srn_wq, &l->work, 0);
 	spin_unlock_bh(&dev->lock);
 	if (!keep) {
