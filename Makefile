@@ -63,8 +63,7 @@ uninstall: ## undo "make install" (DESTDIR=…)
 check: check-build ## everything: unit tests, fuzzing, all tests in the test machine (JOBS=2 for two at once)
 	@JOBS=$(JOBS) FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/run-tests
 
-# What "make check" needs built; .ci/run goes on with scripts/run-tests itself,
-# so that the summary is the last line even when make would add its own.
+# What "make check" needs built.
 .PHONY: check-build
 check-build: guest-module provider tests fuzz-build
 
