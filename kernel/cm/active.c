@@ -267,5 +267,5 @@ void srn_ep_active_work(struct srn_ep *ep)
 	if (time_after_eq(jiffies, ep->deadline))
 		srn_ep_connect_failed(ep, -ETIMEDOUT);
 	else
-		srn_ep_queue(ep, ep->deadline - jiffies);
+		srn_ep_wait(ep);
 }

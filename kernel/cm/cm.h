@@ -84,6 +84,7 @@ struct srn_ep *srn_ep_get(struct srn_ep *ep);
 void srn_ep_put(struct srn_ep *ep);
 void srn_ep_hook(struct srn_ep *ep);
 void srn_ep_queue(struct srn_ep *ep, unsigned long delay);
+void srn_ep_wait(struct srn_ep *ep);
 void srn_ep_set_deadline(struct srn_ep *ep, unsigned long delay);
 int srn_ep_event(struct srn_ep *ep, struct iw_cm_id *cm_id, enum iw_cm_event_type type,
 		 int status);

@@ -101,6 +101,24 @@ void srn_ep_queue(struct srn_ep *ep, unsigned long delay)
 }
 
 /**
+ * srn_ep_wait - let the endpoint look at its deadline, unless something wakes it before
+ * @ep: endpoint
+ *
+ * A wake-up that has come while the endpoint's work was running is not put off.
+ *
+ * Context: the endpoint's work, ep->lock held.
+ */
+void srn_ep_wait(struct srn_ep *ep)
+{
+	unsigned long now = jiffies;
+
+	srn_ep_get(ep);
+	if (!queue_delayed_work(srn_wq, &ep->work,
+				time_after(ep->deadline, now) ? ep->deadline - now : 0))
+		srn_ep_put(ep);
+}
+
+/**
  * srn_ep_set_deadline - limit how long the present state may last
  * @ep: endpoint
  * @delay: in jiffies

@@ -128,7 +128,7 @@ void srn_ep_passive_work(struct srn_ep *ep)
 	if (!ret)
 		handle_request(ep);
 	else if (ret == -EAGAIN)
-		srn_ep_queue(ep, ep->deadline - jiffies);
+		srn_ep_wait(ep);
 	else
 		drop(ep, ret == -EPROTO ? "not an MPA request" : "closed too early");
 }
