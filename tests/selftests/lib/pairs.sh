@@ -1,0 +1,112 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# Tests of a program that has a server and a client:
+#
+#	pair "rping" 7174 in_b rping -s -C 10 -- in_a rping -c -a 10.0.0.2 -C 10
+#
+# Both must succeed. Their output is in $SERVER_LOG and $CLIENT_LOG, and is shown
+# if one of them fails.
+
+# shellcheck source=tests/selftests/lib/topology.sh
+. lib/topology.sh
+
+SERVER_LOG=/tmp/server.log CLIENT_LOG=/tmp/client.log
+: "${CLIENT_TIMEOUT:=40}"
+
+# Programs whose server does not say by its status how it went, or never ends.
+SERVER_STATUS_COUNTS=1
+
+# The two ends stay on different CPUs. A poller that shares one with its peer keeps
+# it until the scheduler's tick, and each message takes milliseconds.
+SERVER_CPU=1 CLIENT_CPU=0
+
+# pair NAME PORT SERVER… -- CLIENT…: one test.
+pair()
+{
+	local name=$1
+	shift
+	if try_pair "$@"; then
+		ok "$name"
+	else
+		not_ok "$name" "$PAIR_PROBLEM" "client: $(tail -n 12 "$CLIENT_LOG")" \
+			"server: $(tail -n 12 "$SERVER_LOG")"
+		return 1
+	fi
+}
+
+# try_pair PORT SERVER… -- CLIENT…: sets PAIR_PROBLEM if it does not work.
+try_pair()
+{
+	local port=$1 status=0
+	local -a server=()
+	shift
+	while [[ $1 != -- ]]; do
+		server+=("$1")
+		shift
+	done
+	shift
+	: > "$CLIENT_LOG"
+	PAIR_PROBLEM=''
+	# shellcheck disable=SC2046
+	start_server "$SERVER_LOG" $(place "${server[0]}" "$SERVER_CPU") \
+		"${server[@]:$(words_of_place "${server[0]}")}"
+	if ! wait_listening "$port"; then
+		PAIR_PROBLEM="nobody listens on port $port"
+		stop_server
+		return 1
+	fi
+	client "$@" > "$CLIENT_LOG" 2>&1 || status=$?
+	if ((status != 0)); then
+		PAIR_PROBLEM="client: $(status_text $status "$CLIENT_TIMEOUT"): $*"
+		stop_server
+		return 1
+	fi
+	if [[ -z $SERVER_STATUS_COUNTS ]]; then
+		stop_server
+		return 0
+	fi
+	wait_server 10 || status=$?
+	((status == 0)) || PAIR_PROBLEM="server: $(status_text $status 10): ${server[*]}"
+	return $status
+}
+
+# client [in_a|in_b] COMMAND…: in the foreground, never for longer than CLIENT_TIMEOUT.
+client()
+{
+	# shellcheck disable=SC2046
+	timeout -k 2 "$CLIENT_TIMEOUT" stdbuf -oL $(place "$1" "$CLIENT_CPU") \
+		"${@:$(words_of_place "$1") + 1}" < /dev/null
+}
+
+# What stands for "in_a" before a command; nothing but the CPU in the host's own
+# namespace.
+place()
+{
+	case $1 in
+	in_a | in_b) echo "ip netns exec ${1#in_} taskset -c $2" ;;
+	*) echo "taskset -c $2" ;;
+	esac
+}
+
+words_of_place()
+{
+	case $1 in
+	in_a | in_b) echo 1 ;;
+	*) echo 0 ;;
+	esac
+}
+
+status_text()
+{
+	case $1 in
+	124 | 137 | 143) echo "no end within $2 s" ;;
+	*) echo "status $1" ;;
+	esac
+}
+
+# listening_in NAMESPACE PORT
+listening_in()
+{
+	ss -N "$1" -Hltn "sport = :$2" 2> /dev/null | grep -q .
+}
