@@ -72,8 +72,10 @@ static void size_queues(struct srn_qp *qp, struct ib_qp_init_attr *attrs)
 	sq->capacity = max(cap->max_send_wr, 1u);
 	sq->depth = roundup_pow_of_two(sq->capacity);
 	sq->max_sge = cap->max_send_sge;
-	sq->max_inline = cap->max_inline_data;
 	sq->user_stride = ALIGN(SRN_SEND_WQE_HEADER + tail, SRN_LINE);
+	/* All that fits: some programs send inline data without asking for room. */
+	sq->max_inline = min_t(u32, sq->user_stride - SRN_SEND_WQE_HEADER, SRN_MAX_INLINE);
+	cap->max_inline_data = sq->max_inline;
 	sq->stride = sq->user_stride + offsetof(struct srn_send, wqe);
 	sq->signal_all = attrs->sq_sig_type == IB_SIGNAL_ALL_WR;
 	cap->max_send_wr = sq->capacity;
