@@ -57,6 +57,9 @@ static int srn_newlink(const char *name, struct net_device *netdev)
 	if (!dev)
 		return -ENOMEM;
 	ret = srn_device_register(dev, name);
+	/* The core's word for a name that is taken says nothing to a user. */
+	if (ret == -ENFILE)
+		ret = -EEXIST;
 	if (ret) {
 		pr_notice("softrnic: %s: cannot add the link %s: error %d\n", netdev->name, name,
 			  ret);
