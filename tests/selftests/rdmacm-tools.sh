@@ -41,12 +41,12 @@ persistent_server()
 	start_server /tmp/rping.log in_b rping -s -P -V
 	wait_listening 7174 || return
 	for n in 1 2 3 4; do
-		client in_a rping -c -a $B4 -V -C 3 || return
+		client in_a rping -c -a "$B4" -V -C 3 || return
 	done
 	! server_gone
 	local status=$?
 	stop_server
-	return $status
+	return "$status"
 }
 
 # A wildcard listener belongs to its namespace.
@@ -57,8 +57,8 @@ wildcard_in_both()
 	first=$SERVER_PID
 	start_server /tmp/rping-b.log in_b rping -s -V -C 5
 	wait_until 10 listening_in a 7174 && wait_until 10 listening_in b 7174 || return
-	client in_a rping -c -a $B4 -V -C 5 &&
-		client in_b rping -c -a $A4 -V -C 5 || return
+	client in_a rping -c -a "$B4" -V -C 5 &&
+		client in_b rping -c -a "$A4" -V -C 5 || return
 	wait_server 10 || return
 	SERVER_PID=$first
 	wait_server 10
@@ -66,7 +66,7 @@ wildcard_in_both()
 
 nobody_listens()
 {
-	client in_a rping -c -a $B4 -p 7999 -C 1
+	client in_a rping -c -a "$B4" -p 7999 -C 1
 }
 
 # A copy of a file, over the server that goes on for more.
@@ -85,7 +85,7 @@ test_rcopy()
 
 copy_is_equal()
 {
-	client in_a rcopy $SENT $B4:$RECEIVED && cmp $SENT $RECEIVED
+	client in_a rcopy "$SENT" "$B4":"$RECEIVED" && cmp "$SENT" "$RECEIVED"
 }
 
 test_rsockets()
