@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// Connecting: what is said on the way, refusals, addresses.
+#include <algorithm>
+#include <future>
+#include <memory>
+
+#include "data.hpp"
+#include "fixture.hpp"
+
+namespace verbs_test {
+namespace {
+
+bool same(std::span<const std::byte> a, std::span<const std::byte> b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+}
+
+class PrivateData : public ::testing::TestWithParam<std::size_t> {};
+
+TEST_P(PrivateData, TravelsBothWays) {
+    const message question = make_message(GetParam(), 1);
+    const message answer = make_message(GetParam(), 2);
+    const pair ends =
+        connect_pair({.connect = {.private_data = question}, .accept = {.private_data = answer}});
+    EXPECT_TRUE(same(ends.server.peer_data(), question));
+    EXPECT_TRUE(same(ends.client.peer_data(), answer));
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, PrivateData, ::testing::Values(0, 1, 56, 196, 255),
+                         ::testing::PrintToStringParamName());
+
+/// A client that goes on connecting while the test plays the server.
+struct background_client {
+    softrnic::connection end;
+    std::future<softrnic::result<void>> outcome;
+
+    explicit background_client(const softrnic::listener& listener)
+        : end(must(softrnic::resolve(listener.local_address()))) {
+        must(end.create_queues(wide));
+        outcome = std::async(std::launch::async, [this] { return end.connect(); });
+    }
+};
+
+TEST(Connection, RejectionCarriesItsReason) {
+    const message why = make_message(100, 3);
+    const softrnic::listener listener = must(softrnic::listen(server_address()));
+    background_client client(listener);
+    const softrnic::connection request = must(listener.next(patience));
+    must(request.reject(why));
+    EXPECT_TRUE(fails_with(client.outcome.get(), ECONNREFUSED));
+    EXPECT_TRUE(same(client.end.peer_data(), why));
+}
+
+TEST(Connection, ForgottenRequestIsRejected) {
+    const softrnic::listener listener = must(softrnic::listen(server_address()));
+    background_client client(listener);
+    { const softrnic::connection request = must(listener.next(patience)); }
+    EXPECT_TRUE(fails_with(client.outcome.get(), ECONNREFUSED));
+}
+
+TEST(Connection, NobodyListens) {
+    softrnic::address where = server_address();
+    { where = must(softrnic::listen(where)).local_address(); }
+    softrnic::connection client = must(softrnic::resolve(where));
+    must(client.create_queues(wide));
+    EXPECT_TRUE(fails_with(client.connect(), ECONNREFUSED));
+    EXPECT_NE(must(client.qp().state()), IBV_QPS_RTS);
+}
+
+TEST(Connection, SecondListenerOnAPort) {
+    const softrnic::listener first = must(softrnic::listen(server_address()));
+    EXPECT_TRUE(fails_with(softrnic::listen(first.local_address()), EADDRINUSE));
+}
+
+TEST(Connection, ClientGivesUpBeforeTheAnswer) {
+    const softrnic::listener listener = must(softrnic::listen(server_address()));
+    softrnic::connection request;
+    {
+        softrnic::connection client = must(softrnic::resolve(listener.local_address()));
+        must(client.create_queues(wide));
+        EXPECT_TRUE(fails_with(client.connect({.timeout = moment}), ETIMEDOUT));
+        request = must(listener.next(patience));
+    }
+    must(request.create_queues(wide));
+    const auto accepted = request.accept({.timeout = patience});
+    // It may be told only after the connection stood.
+    if (accepted) {
+        EXPECT_TRUE(works(request.wait_disconnected(patience)));
+    }
+}
+
+TEST(Connection, AddressesOfBothEndsAgree) {
+    const pair ends = connect_pair();
+    EXPECT_EQ(ends.client.peer_address().text(), ends.server.local_address().text());
+    EXPECT_EQ(ends.server.peer_address().text(), ends.client.local_address().text());
+}
+
+TEST(Connection, OverIPv6) {
+    const auto where = must(softrnic::address::resolve("fd01::1", 0));
+    if (!softrnic::listen(where)) GTEST_SKIP() << "no link has the address fd01::1";
+    pair ends = connect_pair({.where = where});
+    EXPECT_EQ(ends.client.peer_address().family(), AF_INET6);
+    const message m = make_message(5000, 4);
+    scattered from(ends.client.domain(), m.size(), 1, softrnic::access::none);
+    const scattered to(ends.server.domain(), m.size(), 1, softrnic::access::local_write);
+    from.put(m);
+    must(ends.server.qp().recv(to.slices()));
+    must(ends.client.qp().send(from.slices()));
+    EXPECT_EQ(next(ends.server.recv_cq()).byte_len, m.size());
+    to.expect(m);
+}
+
+TEST(Connection, ListenOnEveryAddress) {
+    const softrnic::listener listener =
+        must(softrnic::listen(must(softrnic::address::resolve("0.0.0.0", 0))));
+    softrnic::connection client =
+        must(softrnic::resolve(server_address(listener.local_address().port())));
+    must(client.create_queues(wide));
+    auto outcome = std::async(std::launch::async, [&] { return client.connect(); });
+    const softrnic::connection server = accept_next(listener);
+    EXPECT_TRUE(works(outcome.get()));
+}
+
+TEST(Connection, DisconnectTellsBothEnds) {
+    pair ends = connect_pair();
+    must(ends.server.disconnect());
+    EXPECT_TRUE(works(ends.client.wait_disconnected(patience)));
+    EXPECT_TRUE(works(ends.server.wait_disconnected(patience)));
+}
+
+TEST(Connection, DestroyingOneEndEndsTheOther) {
+    pair ends = connect_pair();
+    ends.server = softrnic::connection();
+    expect_broken(ends.client);
+}
+
+TEST(Connection, DisconnectLosesNothingThatWasSent) {
+    constexpr std::size_t size = 1U << 20;
+    pair ends = connect_pair();
+    const message m = make_message(size, 5);
+    scattered from(ends.client.domain(), size, 1, softrnic::access::none);
+    const scattered to(ends.server.domain(), size, 1, softrnic::access::local_write);
+    from.put(m);
+    must(ends.server.qp().recv(to.slices(), 1));
+    must(ends.client.qp().send(from.slices(), {.id = 2}));
+    expect_good(next(ends.client.send_cq()), 2, IBV_WC_SEND);
+    must(ends.client.disconnect());
+    expect_good(next(ends.server.recv_cq()), 1, IBV_WC_RECV);
+    to.expect(m);
+}
+
+TEST(Connection, ManyAtOnce) {
+    const softrnic::listener listener = must(softrnic::listen(server_address()));
+    std::vector<std::unique_ptr<background_client>> clients;
+    std::vector<softrnic::connection> servers;
+    for (int i = 0; i < 10; ++i) clients.push_back(std::make_unique<background_client>(listener));
+    for (int i = 0; i < 10; ++i) servers.push_back(accept_next(listener));
+    for (auto& client : clients) EXPECT_TRUE(works(client->outcome.get()));
+}
+
+}  // namespace
+}  // namespace verbs_test

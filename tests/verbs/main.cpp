@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// The tests; or, called by one of them, the process that it is going to kill.
+#include "child.hpp"
+#include "fixture.hpp"
+
+int main(int argc, char** argv) {
+    if (verbs_test::is_child(argc, argv)) return verbs_test::child_main(argv);
+    ::testing::InitGoogleTest(&argc, argv);
+    return RUN_ALL_TESTS();
+}

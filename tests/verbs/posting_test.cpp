@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// Posting: what is refused at once, with which errno and which bad_wr; odd requests that are fine.
+#include <array>
+
+#include "data.hpp"
+#include "fixture.hpp"
+
+namespace verbs_test {
+namespace {
+
+using softrnic::access;
+using softrnic::local_slice;
+using softrnic::send_flag;
+
+constexpr softrnic::queue_config small{
+    .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 2, .max_recv_sge = 2, .max_inline = 64};
+
+TEST(Posting, AFullSendQueue) {
+    pair ends = connect_pair({.client = small});
+    const std::size_t room = ends.client.granted().max_send_wr;
+    for (std::size_t i = 0; i < room; ++i) must(ends.server.qp().recv(softrnic::no_slices));
+    softrnic::send_batch batch;
+    for (std::size_t i = 0; i < room + 2; ++i) batch.send(softrnic::no_slices, {.id = i});
+    EXPECT_TRUE(fails_with(batch.post(ends.client.qp().native()), ENOMEM));
+    EXPECT_EQ(batch.accepted(), room);
+    for (std::size_t i = 0; i < room; ++i) expect_good(next(ends.client.send_cq()), i, IBV_WC_SEND);
+    // There is room again.
+    must(ends.server.qp().recv(softrnic::no_slices));
+    EXPECT_TRUE(works(ends.client.qp().send(softrnic::no_slices, {.id = 50})));
+    expect_good(next(ends.client.send_cq()), 50, IBV_WC_SEND);
+}
+
+TEST(Posting, AFullReceiveQueue) {
+    pair ends = connect_pair({.client = small});
+    const std::size_t room = ends.client.granted().max_recv_wr;
+    softrnic::recv_batch batch;
+    for (std::size_t i = 0; i < room + 2; ++i) batch.recv(softrnic::no_slices, i);
+    EXPECT_TRUE(fails_with(batch.post(ends.client.qp().native()), ENOMEM));
+    EXPECT_EQ(batch.accepted(), room);
+}
+
+TEST(Posting, NoQueueToPostTo) {
+    pair ends = connect_pair(
+        {.server = {.max_send_wr = 16, .max_recv_wr = 0, .max_send_sge = 1, .max_recv_sge = 0}});
+    EXPECT_FALSE(ends.server.qp().recv(softrnic::no_slices));
+    must(ends.client.qp().recv(softrnic::no_slices, 1));
+    must(ends.client.qp().write(softrnic::no_slices, {}));  // the initiator speaks first
+    must(ends.server.qp().send(softrnic::no_slices));
+    next(ends.client.recv_cq());
+}
+
+TEST(Posting, TooManySlices) {
+    pair ends = connect_pair({.client = small});
+    const std::vector<local_slice> many(ends.client.granted().max_send_sge + 1);
+    EXPECT_TRUE(fails_with(ends.client.qp().send(many), EINVAL));
+    EXPECT_TRUE(fails_with(ends.client.qp().read(many, {}), EINVAL));
+    const std::vector<local_slice> room(ends.client.granted().max_recv_sge + 1);
+    EXPECT_TRUE(fails_with(ends.client.qp().recv(room), EINVAL));
+}
+
+TEST(Posting, TooLongInline) {
+    pair ends = connect_pair({.client = small});
+    const message m = make_message(ends.client.granted().max_inline_data + 1, 1);
+    EXPECT_TRUE(fails_with(ends.client.qp().send_inline(m), EINVAL));
+}
+
+TEST(Posting, AMessageOverTwoGigabytes) {
+    pair ends = connect_pair({.client = small});
+    const std::array<local_slice, 2> huge{local_slice{0, 0x80000000U, 0}, local_slice{0, 1, 0}};
+    EXPECT_TRUE(fails_with(ends.client.qp().send(huge), EINVAL));
+}
+
+TEST(Posting, UnknownOperation) {
+    pair ends = connect_pair();
+    for (const auto opcode : {IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_TSO, IBV_WR_DRIVER1}) {
+        ibv_send_wr wr{};
+        wr.opcode = opcode;
+        ibv_send_wr* bad = nullptr;
+        EXPECT_EQ(ibv_post_send(ends.client.qp().native(), &wr, &bad), EINVAL);
+        EXPECT_EQ(bad, &wr);
+    }
+}
+
+TEST(Posting, WhatComesBeforeTheBadOneIsDone) {
+    pair ends = connect_pair({.client = small});
+    const std::vector<local_slice> many(ends.client.granted().max_send_sge + 1);
+    must(ends.server.qp().recv(softrnic::no_slices, 5));
+    softrnic::send_batch batch;
+    batch.send(softrnic::no_slices, {.id = 1});
+    batch.send(many, {.id = 2});
+    batch.send(softrnic::no_slices, {.id = 3});
+    EXPECT_TRUE(fails_with(batch.post(ends.client.qp().native()), EINVAL));
+    EXPECT_EQ(batch.accepted(), 1U);
+    expect_good(next(ends.client.send_cq()), 1, IBV_WC_SEND);
+    expect_good(next(ends.server.recv_cq()), 5, IBV_WC_RECV);
+    expect_quiet(ends.client.send_cq());
+}
+
+TEST(Posting, BeforeTheConnection) {
+    softrnic::connection end = must(softrnic::resolve(server_address(1)));
+    must(end.create_queues(small));
+    EXPECT_TRUE(fails_with(end.qp().send(softrnic::no_slices), EINVAL));
+    EXPECT_TRUE(works(end.qp().recv(softrnic::no_slices)));
+}
+
+TEST(Posting, EmptySlicesAreAnEmptyMessage) {
+    pair ends = connect_pair();
+    const std::vector<local_slice> empty(16);
+    must(ends.server.qp().recv(empty, 1));
+    must(ends.client.qp().send(empty, {.id = 2}));
+    const ibv_wc wc = next(ends.server.recv_cq());
+    expect_good(wc, 1, IBV_WC_RECV);
+    EXPECT_EQ(wc.byte_len, 0U);
+    expect_good(next(ends.client.send_cq()), 2, IBV_WC_SEND);
+}
+
+/// A write or read of nothing looks at no key.
+TEST(Posting, EmptyRdmaNeedsNoKey) {
+    pair ends = connect_pair();
+    must(ends.client.qp().write(softrnic::no_slices, {.addr = 1, .rkey = 2}, {.id = 1}));
+    must(ends.client.qp().read(softrnic::no_slices, {.addr = 1, .rkey = 2}, {.id = 2}));
+    expect_good(next(ends.client.send_cq()), 1, IBV_WC_RDMA_WRITE);
+    expect_good(next(ends.client.send_cq()), 2, IBV_WC_RDMA_READ);
+    EXPECT_EQ(must(ends.server.qp().state()), IBV_QPS_RTS);
+}
+
+TEST(Posting, InlineBytesAreFreeAtOnceAndNeedNoKey) {
+    constexpr std::size_t count = 20;
+    pair ends = connect_pair();
+    const scattered to(ends.server.domain(), 512, 1, access::local_write);
+    for (std::size_t i = 0; i < count; ++i) {
+        const message original = make_message(i % 2 == 0 ? 256 : 512, i);
+        message m = original;
+        must(ends.server.qp().recv(to.slices(), i));
+        must(ends.client.qp().send_inline(m, {.id = i}));
+        std::fill(m.begin(), m.end(), std::byte{0});
+        EXPECT_EQ(next(ends.server.recv_cq()).byte_len, original.size());
+        const auto got = const_cast<scattered&>(to).memory().bytes().subspan(
+            to.slices().front().addr -
+            reinterpret_cast<std::uintptr_t>(const_cast<scattered&>(to).memory().bytes().data()));
+        EXPECT_TRUE(std::equal(original.begin(), original.end(), got.begin()));
+    }
+}
+
+TEST(Posting, ARegionAtAnAddressOfItsOwn) {
+    constexpr std::uint64_t iova = 0x123456000;
+    constexpr std::uint32_t size = 9000;
+    pair ends = connect_pair();
+    message target(size + 5000);
+    // The offset within the page must be that of the memory.
+    const auto offset = reinterpret_cast<std::uintptr_t>(target.data()) % 4096;
+    const softrnic::mr region = must(
+        softrnic::mr::create_at(ends.server.domain(), target, iova + offset,
+                                access::local_write | access::remote_write | access::remote_read));
+    EXPECT_EQ(region.remote().addr, iova + offset);
+    const message m = make_message(size, 1);
+    scattered from(ends.client.domain(), size, 3, access::none);
+    from.put(m);
+    scattered back(ends.client.domain(), size, 1, access::local_write);
+    must(ends.client.qp().write(from.slices(), region.remote_sub(100, size), {.id = 1}));
+    must(ends.client.qp().read(back.slices(), region.remote_sub(100, size), {.id = 2}));
+    expect_good(next(ends.client.send_cq()), 1, IBV_WC_RDMA_WRITE);
+    expect_good(next(ends.client.send_cq()), 2, IBV_WC_RDMA_READ);
+    back.expect(m);
+    EXPECT_TRUE(std::equal(m.begin(), m.end(), target.begin() + 100));
+
+    // Locally, too: it is the iova that counts.
+    must(ends.client.qp().recv(back.slices(), 3));
+    must(ends.server.qp().send(region.sub(100, size)));
+    expect_good(next(ends.client.recv_cq()), 3, IBV_WC_RECV);
+    back.expect(m);
+}
+
+}  // namespace
+}  // namespace verbs_test

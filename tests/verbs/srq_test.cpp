@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// Shared receive queues.
+#include <set>
+
+#include "data.hpp"
+#include "fixture.hpp"
+
+namespace verbs_test {
+namespace {
+
+using softrnic::access;
+
+class SharedReceives : public ::testing::Test {
+protected:
+    static constexpr std::uint32_t depth = 32;
+    static constexpr std::uint32_t size = 1000;
+
+    softrnic::pd domain = must(softrnic::pd::create(device()));
+    softrnic::srq pool = must(softrnic::srq::create(domain, depth, 4));
+    softrnic::buffer memory =
+        must(softrnic::buffer::create(domain, std::size_t{depth} * size, access::local_write));
+
+    [[nodiscard]] pair connect() {
+        return connect_pair({.server = {.domain = &domain, .shared_receives = &pool}});
+    }
+    /// Receive number `id` in three slices, in its part of the memory.
+    [[nodiscard]] softrnic::result<void> post(std::uint64_t id) {
+        const softrnic::local_slice all = memory.sub((id % depth) * size, size);
+        const std::vector<softrnic::local_slice> slices{all.sub(0, 100), all.sub(100, 1),
+                                                        all.sub(101, size - 101)};
+        return pool.recv(slices, id);
+    }
+    [[nodiscard]] message received(const ibv_wc& wc) {
+        const auto part = memory.bytes().subspan((wc.wr_id % depth) * size, wc.byte_len);
+        return {part.begin(), part.end()};
+    }
+};
+
+TEST_F(SharedReceives, ServeSeveralQueuePairs) {
+    std::vector<pair> pairs;
+    for (int i = 0; i < 3; ++i) pairs.push_back(connect());
+    for (std::uint64_t i = 0; i < 9; ++i) must(post(i));
+    std::set<std::uint64_t> used;
+    for (std::uint64_t round = 0; round < 3; ++round) {
+        for (pair& ends : pairs) {
+            const message m = make_message(size - round, round);
+            scattered from(ends.client.domain(), m.size(), 1, access::none);
+            from.put(m);
+            must(ends.client.qp().send(from.slices(), {.id = round}));
+            const ibv_wc wc = next(ends.server.recv_cq());
+            EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+            EXPECT_EQ(wc.qp_num, ends.server.qp().number());
+            EXPECT_TRUE(received(wc) == m);
+            EXPECT_TRUE(used.insert(wc.wr_id).second) << "receive used twice: " << wc.wr_id;
+            expect_good(next(ends.client.send_cq()), round, IBV_WC_SEND);
+        }
+    }
+}
+
+TEST_F(SharedReceives, LimitIsToldOnce) {
+    pair ends = connect();
+    for (std::uint64_t i = 0; i < 4; ++i) must(post(i));
+    must(pool.set_limit(3));
+    EXPECT_EQ(must(pool.query()).srq_limit, 3U);
+    for (int i = 0; i < 2; ++i) {
+        must(ends.client.qp().send(softrnic::no_slices));
+        next(ends.server.recv_cq());
+    }
+    EXPECT_TRUE(saw_event(pool.native(), IBV_EVENT_SRQ_LIMIT_REACHED));
+    EXPECT_EQ(must(pool.query()).srq_limit, 0U);
+    must(ends.client.qp().send(softrnic::no_slices));
+    next(ends.server.recv_cq());
+    EXPECT_TRUE(fails_with(device().wait_async_event(moment), ETIMEDOUT));
+}
+
+TEST_F(SharedReceives, LimitBeyondTheDepth) {
+    EXPECT_TRUE(fails_with(pool.set_limit(depth + 1), EINVAL));
+}
+
+TEST_F(SharedReceives, ReportTheirSize) {
+    const ibv_srq_attr attr = must(pool.query());
+    EXPECT_GE(attr.max_wr, depth);
+    EXPECT_GE(attr.max_sge, 4U);
+}
+
+TEST_F(SharedReceives, Full) {
+    const std::uint32_t room = must(pool.query()).max_wr;
+    softrnic::recv_batch batch;
+    for (std::uint64_t i = 0; i < room + 3; ++i) batch.recv(softrnic::no_slices, i);
+    EXPECT_TRUE(fails_with(batch.post(pool.native()), ENOMEM));
+    EXPECT_EQ(batch.accepted(), room);
+    const std::vector<softrnic::local_slice> many(must(pool.query()).max_sge + 1);
+    EXPECT_TRUE(fails_with(pool.recv(many), EINVAL) || fails_with(pool.recv(many), ENOMEM));
+}
+
+TEST_F(SharedReceives, TooManySlices) {
+    const std::vector<softrnic::local_slice> many(must(pool.query()).max_sge + 1);
+    EXPECT_TRUE(fails_with(pool.recv(many), EINVAL));
+}
+
+/// A queue pair with a shared queue has none of its own.
+TEST_F(SharedReceives, NoOtherReceives) {
+    pair ends = connect();
+    EXPECT_FALSE(ends.server.qp().recv(softrnic::no_slices));
+}
+
+TEST_F(SharedReceives, Empty) {
+    pair ends = connect();
+    must(ends.client.qp().send(softrnic::no_slices));
+    EXPECT_TRUE(saw_event(ends.server.qp().native(), IBV_EVENT_QP_REQ_ERR));
+    next(ends.client.send_cq());
+    expect_broken(ends.client);
+}
+
+/// The end of one queue pair leaves the receives to the others.
+TEST_F(SharedReceives, OutliveAQueuePair) {
+    pair first = connect();
+    pair second = connect();
+    must(post(1));
+    must(first.client.disconnect());
+    EXPECT_TRUE(works(first.server.wait_disconnected(patience)));
+    EXPECT_TRUE(saw_event(first.server.qp().native(), IBV_EVENT_QP_LAST_WQE_REACHED));
+    expect_quiet(first.server.recv_cq());
+    must(second.client.qp().send_inline(make_message(5, 1)));
+    const ibv_wc wc = next(second.server.recv_cq());
+    expect_good(wc, 1, IBV_WC_RECV);
+    EXPECT_EQ(wc.byte_len, 5U);
+}
+
+TEST_F(SharedReceives, InUseStay) {
+    const pair ends = connect();
+    EXPECT_EQ(ibv_destroy_srq(pool.native()), EBUSY);
+}
+
+}  // namespace
+}  // namespace verbs_test
