@@ -194,9 +194,10 @@ int srn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 {
 	struct srn_qp *qp = to_srn_qp(ibqp);
 
-	xa_erase(&qp->dev->qps, ibqp->qp_num);
 	srn_qp_abort(qp);
 	cancel_delayed_work_sync(&qp->close_work);
+	/* Not before its flushed completions, which kernel consumers find it by. */
+	xa_erase(&qp->dev->qps, ibqp->qp_num);
 	srn_qp_rem_ref(ibqp);
 	wait_for_completion(&qp->unused);
 	/* Somebody may have failed it once more in between. */
