@@ -63,13 +63,12 @@ dummy_link()
 # wait_until SECONDS COMMAND…: until the command succeeds.
 wait_until()
 {
-	local tries=$(($1 * 20))
+	local end=$((${EPOCHREALTIME/[.,]/} + $1 * 1000000))
 	shift
-	while ((tries-- > 0)); do
-		"$@" && return
+	until "$@"; do
+		((${EPOCHREALTIME/[.,]/} < end)) || return 1
 		sleep 0.05
 	done
-	return 1
 }
 
 # Until each device's port is active and its character device is there.
@@ -117,16 +116,17 @@ wait_listening()
 	wait_until 10 listening "$1"
 }
 
+# softrnic's listener is a TCP socket, and only it tells that connections will be
+# taken: rdma_cm's state is LISTEN some time before.
 listening()
 {
 	local n
-	rdma resource show cm_id 2> /dev/null |
-		grep -qE "state LISTEN.*:$1( |$)" && return
 	for n in '' a b; do
 		[[ -z $n || -e /run/netns/$n ]] || continue
 		ss ${n:+-N $n} -Hltn "sport = :$1" 2> /dev/null | grep -q . && return
 	done
-	return 1
+	[[ $SRN_LINK_TYPE != softrnic ]] && rdma resource show cm_id 2> /dev/null |
+		grep -qE "state LISTEN.*:$1( |$)"
 }
 
 # wait_server [SECONDS]: its exit status; ends it if it does not end by itself.
