@@ -6,7 +6,6 @@
 namespace verbs_test {
 namespace {
 
-using softrnic::access;
 using softrnic::send_flag;
 
 bool event_waits(softrnic::cq& queue, softrnic::deadline until) {
@@ -16,7 +15,7 @@ bool event_waits(softrnic::cq& queue, softrnic::deadline until) {
 TEST(Completion, OnlyASolicitedMessageWakesWhoAskedForThose) {
     pair ends = connect_pair();
     softrnic::cq& queue = ends.server.recv_cq();
-    for (std::uint64_t id : {1, 2}) must(ends.server.qp().recv(softrnic::no_slices, id));
+    for (const std::uint64_t id : {1U, 2U}) must(ends.server.qp().recv(softrnic::no_slices, id));
     must(queue.arm(softrnic::notify::solicited));
 
     must(ends.client.qp().send(softrnic::no_slices));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // Connecting: what is said on the way, refusals, addresses.
 #include <algorithm>
+#include <array>
 #include <future>
 #include <memory>
 
@@ -149,11 +150,12 @@ TEST(Connection, DisconnectLosesNothingThatWasSent) {
 }
 
 TEST(Connection, ManyAtOnce) {
-    const softrnic::listener listener = must(softrnic::listen(server_address()));
-    std::vector<std::unique_ptr<background_client>> clients;
-    std::vector<softrnic::connection> servers;
-    for (int i = 0; i < 10; ++i) clients.push_back(std::make_unique<background_client>(listener));
-    for (int i = 0; i < 10; ++i) servers.push_back(accept_next(listener));
+    constexpr std::size_t count = 40;
+    const softrnic::listener listener = must(softrnic::listen(server_address(), count));
+    std::array<std::unique_ptr<background_client>, count> clients;
+    std::array<softrnic::connection, count> servers;
+    for (auto& client : clients) client = std::make_unique<background_client>(listener);
+    for (auto& server : servers) server = accept_next(listener);
     for (auto& client : clients) EXPECT_TRUE(works(client->outcome.get()));
 }
 

@@ -73,7 +73,7 @@ TEST_P(Killed, ThePeerIsTold) {
         const softrnic::buffer memory = must(softrnic::buffer::create(
             end.domain(), transfer,
             access::local_write | access::remote_write | access::remote_read));
-        for (std::uint64_t id : {1, 2, 3}) must(end.qp().recv(softrnic::no_slices, id));
+        for (const std::uint64_t id : {1U, 2U, 3U}) must(end.qp().recv(softrnic::no_slices, id));
         must(end.accept({.private_data = memory.remote().to_bytes()}));
 
         expect_good(next(end.recv_cq()), 1, IBV_WC_RECV);

@@ -10,7 +10,6 @@ namespace {
 
 using softrnic::access;
 using softrnic::local_slice;
-using softrnic::send_flag;
 
 constexpr softrnic::queue_config small{
     .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 2, .max_recv_sge = 2, .max_inline = 64};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // Shared receive queues.
+#include <array>
 #include <set>
 
 #include "data.hpp"
@@ -37,8 +38,7 @@ protected:
 };
 
 TEST_F(SharedReceives, ServeSeveralQueuePairs) {
-    std::vector<pair> pairs;
-    for (int i = 0; i < 3; ++i) pairs.push_back(connect());
+    std::array<pair, 3> pairs{connect(), connect(), connect()};
     for (std::uint64_t i = 0; i < 9; ++i) must(post(i));
     std::set<std::uint64_t> used;
     for (std::uint64_t round = 0; round < 3; ++round) {

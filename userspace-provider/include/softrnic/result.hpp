@@ -55,7 +55,7 @@ public:
              !std::is_same_v<std::remove_cvref_t<U>, failure>)
         // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload)
         constexpr result(U&& value)
-        : good_(true), value_(std::forward<U>(value)) {}
+        : value_(std::forward<U>(value)) {}
     // NOLINTNEXTLINE(google-explicit-constructor)
     constexpr result(failure f) noexcept : good_(false), error_(f.error()) {}
 

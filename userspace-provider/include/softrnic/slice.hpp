@@ -89,8 +89,8 @@ constexpr remote_slice remote_slice::from_bytes(
 namespace detail {
 
 // A list of slices is handed to verbs as it is, so the two must be the same bytes.
-static_assert(sizeof(local_slice) == sizeof(ibv_sge) && alignof(local_slice) == alignof(ibv_sge));
 // NOLINTBEGIN(misc-redundant-expression): each is a comparison of two types
+static_assert(sizeof(local_slice) == sizeof(ibv_sge) && alignof(local_slice) == alignof(ibv_sge));
 static_assert(offsetof(local_slice, addr) == offsetof(ibv_sge, addr));
 static_assert(offsetof(local_slice, length) == offsetof(ibv_sge, length));
 static_assert(offsetof(local_slice, lkey) == offsetof(ibv_sge, lkey));
