@@ -18,7 +18,7 @@
  * CLOSE.
  *
  * Lock order: ep->lock of a connection, that of its listener; ep->lock, qp->conn_mutex.
- * ports_mutex is taken alone.
+ * ports_mutex is taken before either.
  */
 #ifndef SRN_CM_H
 #define SRN_CM_H

@@ -98,17 +98,14 @@ static void port_work(struct work_struct *work)
 	while (!kernel_accept(port->sock, &sock, O_NONBLOCK)) {
 		srn_sock_unhook(sock->sk);
 		srn_sock_setup(sock);
+		/* Under the mutex the listener's link cannot go away. */
 		mutex_lock(&ports_mutex);
 		ep = find_listener(port, sock);
 		if (ep)
-			srn_ep_get(ep);
-		mutex_unlock(&ports_mutex);
-		if (!ep) {
+			srn_ep_passive_start(ep, sock);
+		else
 			sock_release(sock);
-			continue;
-		}
-		srn_ep_passive_start(ep, sock);
-		srn_ep_put(ep);
+		mutex_unlock(&ports_mutex);
 	}
 }
 

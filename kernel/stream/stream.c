@@ -69,24 +69,42 @@ void srn_stream_init(struct srn_stream *s, const struct srn_stream_ops *ops)
 }
 
 /**
- * srn_stream_start - take over a socket in full operation
+ * srn_stream_attach - give a stream its socket
  * @s: initialised stream
- * @sock: connected socket behind its MPA set-up; owned by the stream from now on
+ * @sock: connected socket behind its MPA set-up
  * @params: what the set-up agreed on
+ *
+ * From here on it may be kicked.
+ */
+void srn_stream_attach(struct srn_stream *s, struct socket *sock,
+		       const struct srn_stream_params *params)
+{
+	s->sock = sock;
+	s->crc = params->crc;
+	s->tx_hold = params->hold_tx;
+	srn_fpdu_init(&s->parser, params->crc);
+}
+
+/**
+ * srn_stream_detach - undo srn_stream_attach()
+ * @s: stream that was neither kicked nor started
+ */
+void srn_stream_detach(struct srn_stream *s)
+{
+	s->sock = NULL;
+}
+
+/**
+ * srn_stream_start - begin to receive
+ * @s: stream with a socket, which it owns from now on
  *
  * What has arrived behind the set-up frames is received before this returns.
  *
  * Context: process, sleeps.
  */
-void srn_stream_start(struct srn_stream *s, struct socket *sock,
-		      const struct srn_stream_params *params)
+void srn_stream_start(struct srn_stream *s)
 {
-	struct sock *sk = sock->sk;
-
-	s->sock = sock;
-	s->crc = params->crc;
-	s->tx_hold = params->hold_tx;
-	srn_fpdu_init(&s->parser, params->crc);
+	struct sock *sk = s->sock->sk;
 
 	lock_sock(sk);
 	srn_sock_hook(sk, &stream_hooks, s);

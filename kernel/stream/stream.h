@@ -16,6 +16,9 @@
  * Receive. Bytes are taken where they arrive (softirq, or whoever releases the
  * socket lock), walked once, and given to ->rx_*.
  *
+ * Begin. srn_stream_attach() makes transmission possible, srn_stream_start() begins to
+ * receive; a kick that came in between is made good by one behind it.
+ *
  * End. The engines report an end with ->ended (any context); the layer above then
  * calls srn_stream_stop() from process context.
  *
@@ -119,8 +122,10 @@ struct srn_stream {
 };
 
 void srn_stream_init(struct srn_stream *s, const struct srn_stream_ops *ops);
-void srn_stream_start(struct srn_stream *s, struct socket *sock,
-		      const struct srn_stream_params *params);
+void srn_stream_attach(struct srn_stream *s, struct socket *sock,
+		       const struct srn_stream_params *params);
+void srn_stream_detach(struct srn_stream *s);
+void srn_stream_start(struct srn_stream *s);
 void srn_stream_kick(struct srn_stream *s);
 void srn_stream_kick_async(struct srn_stream *s);
 void srn_stream_shutdown(struct srn_stream *s);

@@ -242,13 +242,14 @@ void srn_qp_tx_pushed(struct srn_stream *s);
 bool srn_qp_tx_idle(struct srn_stream *s);
 
 /* sq_fetch.c: work requests in */
-bool srn_sq_fetch(struct srn_qp *qp);
+bool srn_sq_fetch(struct srn_qp *qp, bool flushing);
 int srn_sq_post(struct srn_qp *qp, const struct ib_send_wr *wr);
 int srn_send_check(struct srn_qp *qp, struct srn_send *send);
 
 /* recv.c: receive side */
 int srn_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		  const struct ib_recv_wr **bad_wr);
+void srn_recv_flush(struct srn_qp *qp);
 void srn_rq_flush(struct srn_qp *qp);
 int srn_qp_rx_begin(struct srn_stream *s, const struct srn_rdmap_header *h, u32 payload,
 		    struct srn_term_code *term);

@@ -147,17 +147,20 @@ int srn_qp_connect(struct srn_qp *qp, struct socket *sock, const struct srn_qp_c
 	}
 	conn_reset(qp, conn);
 	srn_stream_init(&qp->stream, &srn_qp_stream_ops);
+	/* Before the state allows anybody to transmit. */
+	srn_stream_attach(&qp->stream, sock, &params);
 
 	spin_lock_irq(&qp->state_lock);
 	ok = qp->ep && qp->state != IB_QPS_RTS && srn_qp_set_state(qp, IB_QPS_RTS);
 	spin_unlock_irq(&qp->state_lock);
 	if (!ok) {
+		srn_stream_detach(&qp->stream);
 		kfree(qp->irq.reads);
 		qp->irq.reads = NULL;
 		mutex_unlock(&qp->conn_mutex);
 		return -ECONNABORTED;
 	}
-	srn_stream_start(&qp->stream, sock, &params);
+	srn_stream_start(&qp->stream);
 	srn_stream_kick(&qp->stream);
 	mutex_unlock(&qp->conn_mutex);
 	return 0;
@@ -300,14 +303,15 @@ static u32 terminate_payload(struct srn_qp *qp, u8 *out)
 				 read ? (void *)qp->rx.control : NULL);
 }
 
-static void stop_stream(struct srn_qp *qp)
+/* Return: there was one. */
+static bool stop_stream(struct srn_qp *qp)
 {
 	u8 payload[SRN_TERM_MAX];
 	struct socket *sock;
 	u32 len = 0;
 
 	if (!qp->stream.sock)
-		return;
+		return false;
 	if (qp->peer_closed)
 		srn_stream_drain(&qp->stream);
 	if (qp->end_terminate)
@@ -316,6 +320,8 @@ static void stop_stream(struct srn_qp *qp)
 	srn_linger(qp->dev, sock);
 	kfree(qp->irq.reads);
 	qp->irq.reads = NULL;
+	srn_recv_flush(qp);
+	return true;
 }
 
 static void raise_event(struct srn_qp *qp, enum ib_event_type type)
@@ -331,11 +337,12 @@ static void raise_event(struct srn_qp *qp, enum ib_event_type type)
 static void qp_end_work(struct work_struct *work)
 {
 	struct srn_qp *qp = container_of(work, struct srn_qp, end_work);
+	bool connected;
 	struct srn_ep *ep;
 
 	cancel_delayed_work(&qp->close_work);
 	mutex_lock(&qp->conn_mutex);
-	stop_stream(qp);
+	connected = stop_stream(qp);
 	spin_lock_irq(&qp->state_lock);
 	qp->ended = true;
 	ep = qp->ep;
@@ -345,7 +352,7 @@ static void qp_end_work(struct work_struct *work)
 	srn_rq_flush(qp);
 	if (qp->end_event)
 		raise_event(qp, qp->end_event);
-	if (qp->srq)
+	if (qp->srq && connected)
 		raise_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 	mutex_unlock(&qp->conn_mutex);
 	if (ep) {

@@ -149,7 +149,10 @@ static int take_receive(struct srn_qp *qp, struct srn_term_code *term)
 		return -EPROTO;
 	}
 	if (ret) {
-		recv_complete(qp, IB_WC_LOC_QP_OP_ERR, 0, 0, 0);
+		srn_qp_notice(qp, "receive ring %s\n",
+			      ret == -EINVAL ? "holds a bad work request" : "overrun");
+		if (ret == -EINVAL)
+			recv_complete(qp, IB_WC_LOC_QP_OP_ERR, 0, 0, 0);
 		*term = local_error;
 		return -EPROTO;
 	}
@@ -440,12 +443,27 @@ void srn_qp_rx_done(struct srn_stream *s)
 }
 
 /**
+ * srn_recv_flush - complete the receive that a message was being placed in
+ * @qp: queue pair whose stream has been stopped
+ *
+ * Context: any.
+ */
+void srn_recv_flush(struct srn_qp *qp)
+{
+	if (!qp->rx.wr_taken)
+		return;
+	recv_complete(qp, IB_WC_WR_FLUSH_ERR, 0, 0, 0);
+	srn_qp_rx_done(&qp->stream);
+}
+
+/**
  * srn_rq_flush - complete all receives of a queue pair as flushed
  * @qp: queue pair in ERR whose stream has been stopped
  *
- * Receives of an SRQ belong to it and stay; only one that was in use is flushed.
+ * Receives of an SRQ belong to it and stay. A process that goes on posting meanwhile
+ * rings for what comes after one ring's worth.
  *
- * Context: any. Callers are serialised by rq.lock for each receive.
+ * Context: any, sq.lock not held: it keeps the completions in order. Notifies.
  */
 void srn_rq_flush(struct srn_qp *qp)
 {
@@ -453,21 +471,21 @@ void srn_rq_flush(struct srn_qp *qp)
 		.qp_num = qp->ibqp.qp_num, .status = IB_WC_WR_FLUSH_ERR, .opcode = IB_WC_RECV,
 	};
 	struct srn_recv wr;
+	unsigned long flags;
 	bool any = false;
+	u32 left;
+	int ret;
 
-	if (qp->rx.wr_taken) {
-		qp->rx.wr_taken = false;
-		cqe.wr_id = qp->rx.wr.wr_id;
-		srn_cq_push(qp->rcq, &cqe);
-		any = true;
-	}
-	while (!qp->srq && srn_rq_take(&qp->rq, &wr) != -ENOENT) {
-		if (READ_ONCE(to_srn_cq(qp->ibqp.recv_cq)->overflow))
+	spin_lock_irqsave(&qp->sq.lock, flags);
+	for (left = qp->rq.depth; left && !READ_ONCE(qp->rcq->overflow); left--) {
+		ret = srn_rq_take(&qp->rq, &wr);
+		if (ret && ret != -EINVAL)
 			break;
 		cqe.wr_id = wr.wr_id;
 		srn_cq_push(qp->rcq, &cqe);
 		any = true;
 	}
+	spin_unlock_irqrestore(&qp->sq.lock, flags);
 	if (any)
 		srn_cq_notify(qp->rcq, true);
 }

@@ -61,7 +61,7 @@ static int take_locked(struct srn_rq *rq, struct srn_recv *out, u32 *left)
 	if (!ready)
 		return -ENOENT;
 	if (ready > rq->depth)
-		return -EINVAL;
+		return -EOVERFLOW;
 	ret = recv_copy(rq, rq_slot(rq, rq->cons), out);
 	/* The slot has been read before it is given back. */
 	smp_store_release(rq->shared_cons, ++rq->cons);
@@ -76,8 +76,9 @@ static int take_locked(struct srn_rq *rq, struct srn_recv *out, u32 *left)
  *
  * Context: any. Takes rq->lock.
  *
- * Return: 0; -ENOENT if none is posted; -EINVAL if what a process wrote makes no
- * sense, @out->wr_id being valid if the slot was consumed.
+ * Return: 0; -ENOENT if none is posted; -EINVAL if what a process wrote into the slot
+ * makes no sense, the slot being consumed and @out->wr_id set; -EOVERFLOW if its index
+ * makes no sense, nothing being consumed.
  */
 int srn_rq_take(struct srn_rq *rq, struct srn_recv *out)
 {

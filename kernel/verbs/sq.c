@@ -113,14 +113,15 @@ void srn_sq_flush(struct srn_qp *qp)
 {
 	struct srn_sq *sq = &qp->sq;
 	unsigned long flags;
-	bool any = false;
+	bool any;
 
 	spin_lock_irqsave(&sq->lock, flags);
-	do {
-		while (qp->map && srn_sq_fetch(qp))
-			;
-		any |= flush_outstanding(qp);
-	} while (qp->map && rearm_doorbell(qp));
+	/* What is posted from here on is rung for, so one look is enough. */
+	if (qp->map)
+		rearm_doorbell(qp);
+	while (qp->map && srn_sq_fetch(qp, true))
+		;
+	any = flush_outstanding(qp);
 	spin_unlock_irqrestore(&sq->lock, flags);
 	if (any)
 		srn_cq_notify(qp->scq, true);
@@ -409,7 +410,7 @@ static enum srn_tx_verdict tx_send_queue(struct srn_qp *qp, struct srn_tx_msg *m
 	int status;
 
 	/* Acquire: pairs with srn_sq_post(). */
-	if (sq->next == smp_load_acquire(&sq->prod) && !(qp->map && srn_sq_fetch(qp)))
+	if (sq->next == smp_load_acquire(&sq->prod) && !(qp->map && srn_sq_fetch(qp, false)))
 		return SRN_TX_NONE;
 	send = srn_sq_slot(sq, sq->next);
 	if (send->wqe.flags & SRN_WR_FENCE && wait_for_reads(qp, 0))

@@ -63,12 +63,13 @@ static int fetch_copy(const struct srn_sq *sq, const struct srn_send_wqe *from,
 /**
  * srn_sq_fetch - take over the next work request of a process
  * @qp: queue pair of a process
+ * @flushing: to be flushed, so the process must go on ringing
  *
- * Context: the active transmitter, bottom halves disabled.
+ * Context: the active transmitter, bottom halves disabled; or none is left, sq.lock held.
  *
  * Return: true if sq.prod has moved. A ring that makes no sense fails the QP.
  */
-bool srn_sq_fetch(struct srn_qp *qp)
+bool srn_sq_fetch(struct srn_qp *qp, bool flushing)
 {
 	struct srn_sq *sq = &qp->sq;
 	struct srn_send *send = srn_sq_slot(sq, sq->prod);
@@ -81,7 +82,7 @@ bool srn_sq_fetch(struct srn_qp *qp)
 		srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, "send ring overrun");
 		return false;
 	}
-	if (READ_ONCE(qp->ctrl->sq_kick))
+	if (!flushing && READ_ONCE(qp->ctrl->sq_kick))
 		WRITE_ONCE(qp->ctrl->sq_kick, 0);
 	if (fetch_copy(sq, sq->user_ring + (size_t)(sq->prod & (sq->depth - 1)) * sq->user_stride,
 		       send)) {
