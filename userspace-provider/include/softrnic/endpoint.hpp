@@ -38,6 +38,8 @@ struct queue_config {
     bool signal_all = false;       ///< complete every request, flagged or not
 
     const softrnic::pd* domain = nullptr;
+    /// The endpoint's own has room for max_send_wr and max_recv_wr completions; one that is lent
+    /// must have room for all that its queue pairs can leave unpolled.
     cq* send_cq = nullptr;
     cq* recv_cq = nullptr;  ///< if null: send_cq
     const softrnic::srq* shared_receives = nullptr;
