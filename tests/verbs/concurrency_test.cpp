@@ -54,7 +54,10 @@ TEST(Concurrency, ThreadsPostToOneQueuePair) {
     constexpr std::uint32_t receives = 4096;
     softrnic::queue_config server = wide;
     server.max_recv_wr = receives;
-    pair ends = connect_pair({.server = server});
+    softrnic::cq sends = must(softrnic::cq::create(device(), total));
+    softrnic::queue_config client = wide;
+    client.send_cq = &sends;
+    pair ends = connect_pair({.client = client, .server = server});
     softrnic::buffer inbox = must(softrnic::buffer::create(
         ends.server.domain(), std::size_t{receives} * 8, access::local_write));
     for (std::uint64_t i = 0; i < receives; ++i)

@@ -38,6 +38,26 @@ TEST(Posting, AFullReceiveQueue) {
     EXPECT_EQ(batch.accepted(), room);
 }
 
+/// A request counts as outstanding until its completion has been polled: who posts until ENOMEM
+/// cannot overflow a completion queue that is as deep as the send queue.
+TEST(Posting, AFullSendQueueProtectsItsCompletionQueue) {
+    GTEST_SKIP() << "known bug: a slot is free when its request is done, not when that is polled";
+    constexpr std::size_t tries = 64;
+    softrnic::cq sends = must(softrnic::cq::create(device(), 4));
+    softrnic::queue_config client = small;
+    client.send_cq = &sends;
+    pair ends = connect_pair({.client = client});
+    for (std::size_t i = 0; i < tries; ++i) must(ends.server.qp().recv(softrnic::no_slices));
+    std::size_t accepted = 0;
+    for (std::size_t i = 0; i < tries; ++i) {
+        const auto posted = ends.client.qp().send(softrnic::no_slices, {.id = i});
+        if (posted) ++accepted;
+        EXPECT_TRUE(posted || fails_with(posted, ENOMEM));
+    }
+    EXPECT_EQ(accepted, ends.client.granted().max_send_wr);
+    EXPECT_EQ(must(ends.client.qp().state()), IBV_QPS_RTS);
+}
+
 TEST(Posting, NoQueueToPostTo) {
     pair ends = connect_pair(
         {.server = {.max_send_wr = 16, .max_recv_wr = 0, .max_send_sge = 1, .max_recv_sge = 0}});
