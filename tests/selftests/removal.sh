@@ -1,0 +1,176 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# timeout: 200
+#
+# Links, network devices and processes go while they are in use. Whoever removes
+# does not wait for whoever uses, and whoever uses is told.
+. lib/ktap.sh
+. lib/pairs.sh
+
+B4=10.0.0.2 RPING=7174 BENCH=18515
+
+link_gone() { [[ ! -e /sys/class/infiniband/$1 ]]; }
+process_gone() { ! kill -0 "$1" 2> /dev/null; }
+module_gone() { [[ ! -e /sys/module/softrnic ]]; }
+
+# traffic rping|bench: runs without end; sets SERVER_PID and CLIENT_PID.
+traffic()
+{
+	if [[ $1 == rping ]]; then
+		start_server "$SERVER_LOG" in_b rping -s -a "$B4" -V
+		wait_listening "$RPING" || return
+		timeout -k 2 60 ip netns exec a rping -c -a "$B4" -V \
+			> "$CLIENT_LOG" 2>&1 < /dev/null &
+	else
+		start_server "$SERVER_LOG" in_b ib_write_bw -R -F -d srnb -D 40
+		wait_listening "$BENCH" || return
+		timeout -k 2 60 ip netns exec a ib_write_bw -R -F -d srna -D 40 "$B4" \
+			> "$CLIENT_LOG" 2>&1 < /dev/null &
+	fi
+	CLIENT_PID=$!
+	wait_until 10 bytes_flow
+}
+
+bytes_flow()
+{
+	local now
+	now=$(ip netns exec a cat /sys/class/net/va/statistics/tx_bytes)
+	sleep 0.2
+	(($(ip netns exec a cat /sys/class/net/va/statistics/tx_bytes) - now > 5000))
+}
+
+# Both ends end, with an error or not; nobody hangs.
+both_end()
+{
+	wait_until 20 process_gone "$CLIENT_PID" || {
+		echo "the client goes on"
+		tail "$CLIENT_LOG"
+		kill "$CLIENT_PID"
+		return 1
+	}
+	wait_until 20 server_gone || {
+		echo "the server goes on"
+		tail "$SERVER_LOG"
+		stop_server
+		return 1
+	}
+	wait "$CLIENT_PID" "$SERVER_PID"
+	return 0
+}
+
+works_again()
+{
+	try_pair "$RPING" in_b rping -s -a "$B4" -V -C 5 -- in_a rping -c -a "$B4" -V -C 5 && return
+	echo "$PAIR_PROBLEM"
+	return 1
+}
+
+again_a()
+{
+	in_a rdma link add srna type "$SRN_LINK_TYPE" netdev va && wait_ready srna
+}
+
+again_b()
+{
+	in_b rdma link add srnb type "$SRN_LINK_TYPE" netdev vb && wait_ready srnb
+}
+
+link_deleted()
+{
+	traffic "$1" && timeout 10 rdma link delete srna && link_gone srna && both_end &&
+		again_a && works_again
+}
+
+# Both links at a time: neither end is left to tell the other.
+both_deleted()
+{
+	local first
+	traffic "$1" || return
+	timeout 10 rdma link delete srna &
+	first=$!
+	timeout 10 rdma link delete srnb && wait "$first" && both_end && again_a && again_b &&
+		works_again
+}
+
+client_killed()
+{
+	traffic "$1" || return
+	pkill -KILL -P "$CLIENT_PID"
+	kill -KILL "$CLIENT_PID"
+	both_end && works_again
+}
+
+server_killed()
+{
+	traffic "$1" || return
+	pkill -KILL -P "$SERVER_PID"
+	kill -KILL "$SERVER_PID"
+	both_end && works_again
+}
+
+# TCP bridges a short loss of the link.
+link_down_and_up()
+{
+	traffic "$1" && ip -n a link set va down && sleep 1 && ip -n a link set va up &&
+		wait_until 20 bytes_flow
+	local status=$?
+	kill "$CLIENT_PID"
+	both_end && works_again || return
+	return "$status"
+}
+
+# Programs do not keep the module: it takes its devices with it. modprobe -r wants to
+# remove rdma_ucm as well, which they do keep.
+module_in_use()
+{
+	traffic "$1" && timeout 20 rmmod softrnic && module_gone && both_end && again_a && again_b && works_again
+}
+
+# A program that does nothing but hold the device open.
+held_open()
+{
+	local holder
+	timeout 60 ibv_asyncwatch -d srna > /tmp/holder.log 2>&1 < /dev/null &
+	holder=$!
+	wait_until 5 sh -c 'ls -l /proc/[0-9]*/fd 2> /dev/null | grep -q infiniband/uverbs' &&
+		timeout 10 rdma link delete srna && link_gone srna && again_a && works_again
+	local status=$?
+	kill "$holder" 2> /dev/null
+	wait "$holder"
+	return "$status"
+}
+
+listener_held()
+{
+	start_server "$SERVER_LOG" in_b rping -s -P -a "$B4"
+	wait_listening "$RPING" && timeout 10 rdma link delete srnb && link_gone srnb || return
+	wait_until 15 server_gone || stop_server
+	again_b && works_again
+}
+
+netdev_deleted()
+{
+	traffic "$1" && timeout 10 ip -n a link delete va && wait_until 10 link_gone srna &&
+		wait_until 10 link_gone srnb && both_end
+}
+
+module_removed()
+{
+	timeout 20 modprobe -r softrnic && module_gone
+}
+
+run_check "two links in two namespaces" two_namespaces
+for load in rping bench; do
+	run_check "$load: link deleted" link_deleted $load
+	run_check "$load: both links deleted at a time" both_deleted $load
+	run_check "$load: client killed" client_killed $load
+	run_check "$load: server killed" server_killed $load
+done
+run_check "rping: network device down for a second" link_down_and_up rping
+run_check "rping: module removed" module_in_use rping
+run_check "bench: module removed" module_in_use bench
+run_check "link deleted while a program holds the device open" held_open
+run_check "link deleted while a program listens" listener_held
+run_check "bench: network device deleted" netdev_deleted bench
+run_check "module removed afterwards" module_removed
+finish
