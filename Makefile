@@ -51,6 +51,9 @@ shell: guest-module provider ## a root shell in the test machine with softrnic l
 
 .PHONY: install
 install: module provider ## install module and provider on this host (DESTDIR=…, KDIR=…)
+	@test -n "$(KDIR)" -o -e "/lib/modules/$$(uname -r)/build" || { \
+		echo "no headers of the running kernel: apt install linux-headers-$$(uname -r), or KDIR=…"; \
+		exit 1; }
 	@scripts/install --destdir "$(DESTDIR)" "$(or $(KDIR),$$(scripts/kernel-dir))"
 
 .PHONY: uninstall

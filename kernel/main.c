@@ -31,8 +31,7 @@ static struct srn_device *find_device(struct net_device *netdev)
 
 static bool carries_ip(const struct net_device *netdev)
 {
-	return netdev->type == ARPHRD_ETHER || netdev->type == ARPHRD_NONE ||
-	       netdev->type == ARPHRD_LOOPBACK;
+	return netdev->type == ARPHRD_ETHER || netdev->type == ARPHRD_NONE;
 }
 
 /* rdma link add NAME type softrnic netdev DEV */
@@ -41,8 +40,14 @@ static int srn_newlink(const char *name, struct net_device *netdev)
 	struct srn_device *dev;
 	int ret;
 
+	/* To rdma_cm 127.0.0.1 is no address of a device but a wildcard. */
+	if (netdev->flags & IFF_LOOPBACK) {
+		pr_notice("softrnic: %s: rdma_cm resolves no loopback address; add the link on a dummy device instead, its own address is reached without a network\n",
+			  netdev->name);
+		return -EOPNOTSUPP;
+	}
 	if (!carries_ip(netdev)) {
-		pr_notice("softrnic: %s: only Ethernet, tun and loopback devices can have a link\n",
+		pr_notice("softrnic: %s: only Ethernet and tun devices can have a link\n",
 			  netdev->name);
 		return -EOPNOTSUPP;
 	}

@@ -56,8 +56,7 @@ static bool netdev_has_ipv4(struct net_device *netdev, __be32 address)
 		in_dev_for_each_ifa_rcu(ifa, in_dev)
 			found |= ifa->ifa_local == address;
 	rcu_read_unlock();
-	/* All of 127/8 is lo's, whatever address it carries. */
-	return found || (ipv4_is_loopback(address) && netdev->flags & IFF_LOOPBACK);
+	return found;
 }
 
 static bool netdev_has_address(struct net_device *netdev, const struct sockaddr_storage *a)

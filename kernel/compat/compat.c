@@ -37,7 +37,7 @@ void srn_sock_setup(struct socket *sock)
  *
  * Up to 6.3 rdma_cm identifies an iWARP device by the first 16 bytes of the network
  * device's address storage, of which Ethernet uses 6: a VLAN or bridge cannot be told
- * from the port below it, and lo and tun, all zero, are not found at all. The bytes
+ * from the port below it, and tun, all zero, is not found at all. The bytes
  * behind the address, which nothing else reads, get a tag that is unique to the device.
  * Later kernels go by the network device itself.
  *

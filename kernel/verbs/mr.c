@@ -9,9 +9,6 @@
 #include "device.h"
 #include "mem.h"
 
-#include "device.h"
-#include "mem.h"
-
 #define SUPPORTED_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |	\
 			  IB_ACCESS_REMOTE_READ | IB_ACCESS_OPTIONAL)
 

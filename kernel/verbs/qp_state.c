@@ -53,10 +53,10 @@ bool srn_qp_set_state(struct srn_qp *qp, enum ib_qp_state to)
 	if (!qp->map)
 		return true;
 	WRITE_ONCE(qp->ctrl->state, hints[to]);
-	if (to == IB_QPS_ERR) {
+	if (to == IB_QPS_ERR)
 		WRITE_ONCE(qp->ctrl->sq_kick, 1);
-		WRITE_ONCE(qp->ctrl->rq_kick, 1);
-	}
+	/* Receives are rung for only to have them flushed. */
+	WRITE_ONCE(qp->ctrl->rq_kick, to == IB_QPS_ERR);
 	return true;
 }
 

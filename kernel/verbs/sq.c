@@ -55,7 +55,7 @@ void srn_sq_complete(struct srn_qp *qp)
 {
 	struct srn_sq *sq = &qp->sq;
 	struct srn_send *send;
-	bool written = false;
+	bool written = false, failed = false;
 	unsigned long flags;
 
 	spin_lock_irqsave(&sq->lock, flags);
@@ -63,11 +63,12 @@ void srn_sq_complete(struct srn_qp *qp)
 		send = srn_sq_slot(sq, sq->cons);
 		if (srn_is_read(send) && !send->finished)
 			break;
+		failed |= send->status != IB_WC_SUCCESS;
 		written |= complete_one(qp, send->status);
 	}
 	spin_unlock_irqrestore(&sq->lock, flags);
 	if (written)
-		srn_cq_notify(qp->scq, false);
+		srn_cq_notify(qp->scq, failed);
 }
 
 static bool flush_outstanding(struct srn_qp *qp)

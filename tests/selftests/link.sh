@@ -44,7 +44,7 @@ every_kind()
 	ip link add vx0 type vxlan id 9 dstport 4789 dev v1
 	ip addr add 10.3.0.1/24 dev v0
 	local dev
-	for dev in v1 v0 v0.7 d0 d1 br0 d2 bond0 mv0 iv0 vx0 lo; do
+	for dev in v1 v0 v0.7 d0 d1 br0 d2 bond0 mv0 iv0 vx0; do
 		ip link set "$dev" up || return
 	done
 }
@@ -55,7 +55,7 @@ test_kinds()
 	local kind
 	run_check "network devices of every kind" every_kind
 	for kind in v0:veth d0:dummy v0.7:VLAN br0:bridge bond0:bond mv0:macvlan \
-		iv0:ipvlan vx0:VXLAN lo:loopback; do
+		iv0:ipvlan vx0:VXLAN; do
 		run_check "add and delete on ${kind#*:}" add_twice "${kind%:*}"
 	done
 	hold_tun &
@@ -96,6 +96,7 @@ test_refusals()
 	check_fails "refused: IPv6-in-IPv4 tunnel" "not supported" add srnx sit1
 	ip link add ipip1 type ipip local 10.3.0.1 remote 10.3.0.2
 	check_fails "refused: IP-in-IP tunnel" "not supported" add srnx ipip1
+	check_fails "refused: lo" "not supported" add srnx lo
 	ip link delete sit1
 	ip link delete ipip1
 	check_fails "delete what is not there" "." del nothing
@@ -106,7 +107,8 @@ test_refusals()
 refusals_in_log()
 {
 	dmesg | grep -q 'softrnic: d0: has the link srn0 already' &&
-		dmesg | grep -q 'softrnic: sit1: only Ethernet'
+		dmesg | grep -q 'softrnic: sit1: only Ethernet' &&
+		dmesg | grep -q 'softrnic: lo: .* on a dummy device instead'
 }
 
 autoload()
