@@ -209,7 +209,8 @@ int srn_ep_event(struct srn_ep *ep, struct iw_cm_id *cm_id, enum iw_cm_event_typ
 	if ((type == IW_CM_EVENT_CONNECT_REQUEST || type == IW_CM_EVENT_CONNECT_REPLY) &&
 	    ep->have > head) {
 		event.private_data = ep->in + head;
-		event.private_data_len = ep->have - head;
+		/* The core's length has 8 bits. */
+		event.private_data_len = min_t(u32, ep->have - head, U8_MAX);
 	}
 	/* To the core these are what its consumer may initiate and must serve. */
 	event.ird = ep->ord;

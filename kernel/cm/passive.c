@@ -56,23 +56,31 @@ void srn_ep_passive_start(struct srn_ep *listener, struct socket *sock)
 static int report_request(struct srn_ep *ep)
 {
 	struct srn_ep *listener = ep->listener;
+	unsigned long deadline = ep->deadline;
 	int ret = 0;
 
 	if (!ep->id)
-		ret = xa_alloc_bh(&ep->dev->requests, &ep->id, ep, xa_limit_31b, GFP_KERNEL);
+		ret = xa_alloc_cyclic_bh(&ep->dev->requests, &ep->id, ep, xa_limit_31b,
+					 &ep->dev->next_request, GFP_KERNEL);
 	if (ret < 0)
 		return ret;
 	mutex_lock_nested(&listener->lock, SINGLE_DEPTH_NESTING);
+	/* Before the listener can go: whoever makes it go looks for reported requests. */
+	ep->state = SRN_EP_REQUESTED;
+	ep->deadline = 0;
 	ret = listener->state == SRN_EP_LISTENING ?
 	      srn_ep_event(ep, listener->cm_id, IW_CM_EVENT_CONNECT_REQUEST, 0) : -ECONNABORTED;
+	if (ret) {
+		ep->state = SRN_EP_WAIT_REQUEST;
+		ep->deadline = deadline;
+	}
 	mutex_unlock(&listener->lock);
 	return ret;
 }
 
 static void drop(struct srn_ep *ep, const char *reason)
 {
-	if (reason)
-		srn_ep_notice(ep, "listener: dropped a connection: %s\n", reason);
+	srn_ep_notice(ep, "listener: dropped a connection: %s\n", reason);
 	leave_half_open(ep);
 	srn_ep_close(ep, false);
 }
@@ -93,15 +101,12 @@ static void handle_request(struct srn_ep *ep)
 	ep->ird = min_t(u32, ep->ird, SRN_MAX_READ_DEPTH);
 	srn_ep_note_addresses(ep);
 	ret = report_request(ep);
-	if (ret == -ENOMEM) {
+	if (ret == -ENOMEM)
 		srn_ep_queue(ep, EVENT_RETRY);
-	} else if (ret) {
-		drop(ep, NULL);
-	} else {
-		ep->state = SRN_EP_REQUESTED;
-		ep->deadline = 0;
+	else if (ret)
+		drop(ep, "its listener is gone");
+	else
 		leave_half_open(ep);
-	}
 }
 
 /**

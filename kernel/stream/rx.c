@@ -76,15 +76,16 @@ static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int o
 		return len;
 	rcu_read_lock();
 	skb_prepare_seq_read(skb, offset, offset + len, &walk);
-	while (!s->rx_stopped) {
+	while (!s->rx_stopped && consumed < len) {
 		n = skb_seq_read(consumed, &data, &walk);
 		if (!n)
 			break;
+		/* The walk ends with a fragment, the input perhaps before: urgent data. */
+		n = min_t(unsigned int, n, len - consumed);
 		rx_bytes(s, data, n);
 		consumed += n;
 	}
-	if (s->rx_stopped)
-		skb_abort_seq_read(&walk);
+	skb_abort_seq_read(&walk);
 	s->ops->rx_pause(s);
 	rcu_read_unlock();
 	return len;

@@ -8,6 +8,9 @@
 #include "../compat/compat.h"
 #include "sockhooks.h"
 
+/* TCP's own, which wakes who sleeps in sendmsg; the same for all sockets. */
+static void (*tcp_write_space)(struct sock *sk);
+
 static void no_data_ready(struct sock *sk)
 {
 }
@@ -46,6 +49,19 @@ void srn_sock_unhook(struct sock *sk)
 }
 
 /**
+ * srn_sock_allow_waiting - let a sender sleep for room in the socket
+ * @sk: socket without callbacks
+ *
+ * Context: any but the callbacks themselves.
+ */
+void srn_sock_allow_waiting(struct sock *sk)
+{
+	write_lock_bh(&sk->sk_callback_lock);
+	sk->sk_write_space = tcp_write_space;
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+/**
  * srn_sock_create - a TCP socket that sends at once and never blocks on memory
  * @net: network namespace; the socket does not keep it alive, the link does
  * @family: AF_INET or AF_INET6
@@ -60,6 +76,7 @@ int srn_sock_create(struct net *net, int family, struct socket **sock)
 	ret = sock_create_kern(net, family, SOCK_STREAM, IPPROTO_TCP, sock);
 	if (ret)
 		return ret;
+	WRITE_ONCE(tcp_write_space, (*sock)->sk->sk_write_space);
 	srn_sock_setup(*sock);
 	return 0;
 }

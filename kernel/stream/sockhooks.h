@@ -20,6 +20,7 @@ struct srn_sock_hooks {
 
 void srn_sock_hook(struct sock *sk, const struct srn_sock_hooks *hooks, void *user);
 void srn_sock_unhook(struct sock *sk);
+void srn_sock_allow_waiting(struct sock *sk);
 int srn_sock_create(struct net *net, int family, struct socket **sock);
 
 #endif /* SRN_SOCKHOOKS_H */

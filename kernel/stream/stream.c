@@ -57,7 +57,7 @@ static const struct srn_sock_hooks stream_hooks = {
 };
 
 /**
- * srn_stream_init - prepare a stream that has no socket yet
+ * srn_stream_init - prepare a stream that has no socket yet, once in its life
  * @s: stream
  * @ops: what to do with messages
  */
@@ -66,6 +66,18 @@ void srn_stream_init(struct srn_stream *s, const struct srn_stream_ops *ops)
 	memset(s, 0, sizeof(*s));
 	s->ops = ops;
 	INIT_DELAYED_WORK(&s->tx_work, srn_tx_work);
+	atomic_set(&s->tx_kicks, 1);
+}
+
+/**
+ * srn_stream_exit - the end of a stream that has no socket any more
+ * @s: stream
+ *
+ * Context: process, sleeps.
+ */
+void srn_stream_exit(struct srn_stream *s)
+{
+	cancel_delayed_work_sync(&s->tx_work);
 }
 
 /**
@@ -73,8 +85,6 @@ void srn_stream_init(struct srn_stream *s, const struct srn_stream_ops *ops)
  * @s: initialised stream
  * @sock: connected socket behind its MPA set-up
  * @params: what the set-up agreed on
- *
- * From here on it may be kicked.
  */
 void srn_stream_attach(struct srn_stream *s, struct socket *sock,
 		       const struct srn_stream_params *params)
@@ -82,12 +92,15 @@ void srn_stream_attach(struct srn_stream *s, struct socket *sock,
 	s->sock = sock;
 	s->crc = params->crc;
 	s->tx_hold = params->hold_tx;
+	s->tx_stopped = false;
+	s->rx_stopped = false;
+	memset(&s->msg, 0, sizeof(s->msg));
 	srn_fpdu_init(&s->parser, params->crc);
 }
 
 /**
  * srn_stream_detach - undo srn_stream_attach()
- * @s: stream that was neither kicked nor started
+ * @s: stream that was not started
  */
 void srn_stream_detach(struct srn_stream *s)
 {
@@ -95,10 +108,11 @@ void srn_stream_detach(struct srn_stream *s)
 }
 
 /**
- * srn_stream_start - begin to receive
+ * srn_stream_start - begin to receive and to transmit
  * @s: stream with a socket, which it owns from now on
  *
- * What has arrived behind the set-up frames is received before this returns.
+ * What has arrived behind the set-up frames is received before this returns, and what
+ * there is to send is sent.
  *
  * Context: process, sleeps.
  */
@@ -114,6 +128,7 @@ void srn_stream_start(struct srn_stream *s)
 	if (peer_closed(sk))
 		s->ops->ended(s, sk->sk_err ? SRN_END_BROKEN : SRN_END_PEER_CLOSED);
 	release_sock(sk);
+	srn_tx_open(s);
 }
 
 /**
@@ -166,6 +181,7 @@ struct socket *srn_stream_stop(struct srn_stream *s, const u8 *terminate, u32 te
 		return NULL;
 	srn_sock_unhook(sock->sk);
 	srn_tx_cleanup(s);
+	srn_sock_allow_waiting(sock->sk);
 	if (terminate)
 		srn_tx_terminate(s, terminate, terminate_len);
 	srn_tx_release(s);

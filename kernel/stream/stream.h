@@ -16,8 +16,9 @@
  * Receive. Bytes are taken where they arrive (softirq, or whoever releases the
  * socket lock), walked once, and given to ->rx_*.
  *
- * Begin. srn_stream_attach() makes transmission possible, srn_stream_start() begins to
- * receive; a kick that came in between is made good by one behind it.
+ * Begin. A stream without a socket is its own transmitter, so that kicks only count.
+ * srn_stream_attach() gives it a socket, srn_stream_start() begins to receive and lets go
+ * of that role; srn_stream_stop() takes it back.
  *
  * End. The engines report an end with ->ended (any context); the layer above then
  * calls srn_stream_stop() from process context.
@@ -125,6 +126,7 @@ void srn_stream_init(struct srn_stream *s, const struct srn_stream_ops *ops);
 void srn_stream_attach(struct srn_stream *s, struct socket *sock,
 		       const struct srn_stream_params *params);
 void srn_stream_detach(struct srn_stream *s);
+void srn_stream_exit(struct srn_stream *s);
 void srn_stream_start(struct srn_stream *s);
 void srn_stream_kick(struct srn_stream *s);
 void srn_stream_kick_async(struct srn_stream *s);
@@ -134,6 +136,7 @@ struct socket *srn_stream_stop(struct srn_stream *s, const u8 *terminate, u32 te
 
 /* Between the engines, not for the layer above. */
 void srn_tx_work(struct work_struct *work);
+void srn_tx_open(struct srn_stream *s);
 void srn_tx_cleanup(struct srn_stream *s);
 void srn_tx_release(struct srn_stream *s);
 int srn_tx_terminate(struct srn_stream *s, const u8 *payload, u32 len);

@@ -18,8 +18,11 @@
 #define BATCH_BUF	(28 * 1024 - 512)
 /* Payload of so few bytes is cheaper to copy than to refer to. */
 #define COPY_BREAK	512
-/* Rounds by one caller before a worker takes over. */
-#define INLINE_ROUNDS	64
+/*
+ * Rounds by one caller before a worker takes over, and by a worker before the others on
+ * its CPU have their turn.
+ */
+#define MAX_ROUNDS	64
 #define RETRY_DELAY	msecs_to_jiffies(10)
 #define TERMINATE_TIMEOUT (2 * HZ)
 
@@ -339,7 +342,7 @@ static enum round_result tx_round(struct srn_stream *s)
 }
 
 /* Called by whoever made tx_kicks positive: it is the transmitter now. */
-static void tx_run(struct srn_stream *s, bool inline_caller)
+static void tx_run(struct srn_stream *s)
 {
 	enum round_result result = ROUND_STOP;
 	int rounds = 0;
@@ -351,8 +354,7 @@ static void tx_run(struct srn_stream *s, bool inline_caller)
 			result = tx_round(s);
 			if (result == ROUND_STOP)
 				break;
-			if (result == ROUND_NO_MEMORY ||
-			    (inline_caller && ++rounds == INLINE_ROUNDS)) {
+			if (result == ROUND_NO_MEMORY || ++rounds == MAX_ROUNDS) {
 				/* The worker inherits the role, so tx_kicks stays. */
 				queue_delayed_work(srn_tx_wq, &s->tx_work,
 						   result == ROUND_MORE ? 0 : RETRY_DELAY);
@@ -374,7 +376,7 @@ static void tx_run(struct srn_stream *s, bool inline_caller)
 void srn_stream_kick(struct srn_stream *s)
 {
 	if (!atomic_fetch_inc(&s->tx_kicks))
-		tx_run(s, true);
+		tx_run(s);
 }
 
 /**
@@ -395,18 +397,29 @@ void srn_stream_kick_async(struct srn_stream *s)
  */
 void srn_tx_work(struct work_struct *work)
 {
-	tx_run(container_of(to_delayed_work(work), struct srn_stream, tx_work), false);
+	tx_run(container_of(to_delayed_work(work), struct srn_stream, tx_work));
 }
 
 /**
- * srn_tx_cleanup - wait for the transmitter and become it
- * @s: stream, with tx_stopped set and no source of kicks left but this function
+ * srn_tx_open - give up the role of the transmitter, having done its work
+ * @s: stream whose transmitter is the caller
+ *
+ * Context: process, no locks held; sleeps for the socket lock.
+ */
+void srn_tx_open(struct srn_stream *s)
+{
+	tx_run(s);
+}
+
+/**
+ * srn_tx_cleanup - wait for the transmitter and become it, until srn_tx_open()
+ * @s: stream, with tx_stopped set
  *
  * Context: process, sleeps; bounded, since a transmitter never waits for the peer.
  */
 void srn_tx_cleanup(struct srn_stream *s)
 {
-	wait_var_event(&s->tx_kicks, !atomic_read(&s->tx_kicks));
+	wait_var_event(&s->tx_kicks, !atomic_cmpxchg(&s->tx_kicks, 0, 1));
 	cancel_delayed_work_sync(&s->tx_work);
 }
 
@@ -422,6 +435,14 @@ void srn_tx_release(struct srn_stream *s)
 		batch_put(s->batch);
 	s->batch = NULL;
 	s->msg.open = false;
+}
+
+static int send_until(struct socket *sock, struct iov_iter *iter, unsigned long end)
+{
+	if (time_after_eq(jiffies, end))
+		return -ETIMEDOUT;
+	sock->sk->sk_sndtimeo = end - jiffies;
+	return send_some(sock, iter, 0);
 }
 
 /**
@@ -440,15 +461,15 @@ int srn_tx_terminate(struct srn_stream *s, const u8 *payload, u32 len)
 {
 	u8 fpdu[SRN_UNTAGGED_HEADER + SRN_TERM_MAX + SRN_MAX_TRAILER];
 	u32 total = SRN_UNTAGGED_HEADER + len;
+	unsigned long end = jiffies + TERMINATE_TIMEOUT;
 	struct iov_iter iter;
 	struct kvec iov;
 	int ret = 0;
 
-	s->sock->sk->sk_sndtimeo = TERMINATE_TIMEOUT;
 	while (s->batch && iov_iter_count(&s->batch->iter) && ret >= 0) {
 		if (!batch_valid(s->batch))
 			return -EFAULT;
-		ret = send_some(s->sock, &s->batch->iter, 0);
+		ret = send_until(s->sock, &s->batch->iter, end);
 	}
 	if (ret < 0 || !payload)
 		return min(ret, 0);
@@ -458,7 +479,7 @@ int srn_tx_terminate(struct srn_stream *s, const u8 *payload, u32 len)
 	iov = (struct kvec){ .iov_base = fpdu, .iov_len = total };
 	iov_iter_kvec(&iter, ITER_SOURCE, &iov, 1, total);
 	while (iov_iter_count(&iter) && ret >= 0)
-		ret = send_some(s->sock, &iter, 0);
+		ret = send_until(s->sock, &iter, end);
 	return min(ret, 0);
 }
 

@@ -48,6 +48,7 @@ enum srn_limit {
  * @requests: connections that were reported and not yet decided on, by number
  * @next_qp: where the search for the next number begins
  * @next_mem: the same for @mems
+ * @next_request: the same for @requests
  * @gid: GID 0
  * @count: live objects of each kind
  * @lock: protects the lists below; a leaf
@@ -66,6 +67,7 @@ struct srn_device {
 	struct xarray requests;
 	u32 next_qp;
 	u32 next_mem;
+	u32 next_request;
 	union ib_gid gid;
 	atomic_t count[SRN_LIMITS];
 

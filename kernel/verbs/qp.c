@@ -198,31 +198,22 @@ int srn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	cancel_delayed_work_sync(&qp->close_work);
 	/* Not before its flushed completions, which kernel consumers find it by. */
 	xa_erase(&qp->dev->qps, ibqp->qp_num);
+	/* The core looks it up and takes its reference in one section without interrupts. */
+	synchronize_rcu_expedited();
 	srn_qp_rem_ref(ibqp);
 	wait_for_completion(&qp->unused);
 	/* Somebody may have failed it once more in between. */
 	flush_work(&qp->end_work);
+	srn_stream_exit(&qp->stream);
 	free_queues(qp);
 	srn_count_dec(qp->dev, SRN_LIMIT_QP);
 	return 0;
 }
 
-static int modify_to_reset(struct srn_qp *qp)
+/* Whatever was posted is forgotten, as verbs say of RESET. Context: sq.lock held. */
+static void forget_work(struct srn_qp *qp)
 {
-	bool ok;
-
-	flush_work(&qp->end_work);
-	spin_lock_irq(&qp->state_lock);
-	ok = !qp->ep && srn_qp_set_state(qp, IB_QPS_RESET);
-	if (ok) {
-		qp->ended = false;
-		qp->peer_closed = false;
-		qp->end_event = 0;
-	}
-	spin_unlock_irq(&qp->state_lock);
-	if (!ok)
-		return -EINVAL;
-	/* Whatever was posted meanwhile is forgotten, as verbs say of RESET. */
+	spin_lock(&qp->rq.lock);
 	if (qp->map) {
 		qp->sq.prod = READ_ONCE(qp->ctrl->sq_prod);
 		qp->rq.cons = READ_ONCE(qp->ctrl->rq_prod);
@@ -231,10 +222,34 @@ static int modify_to_reset(struct srn_qp *qp)
 	} else {
 		qp->rq.cons = qp->rq.prod;
 	}
+	spin_unlock(&qp->rq.lock);
 	qp->sq.next = qp->sq.prod;
 	qp->sq.sent = qp->sq.prod;
 	qp->sq.cons = qp->sq.prod;
-	return 0;
+}
+
+static int modify_to_reset(struct srn_qp *qp)
+{
+	bool ok;
+
+	flush_work(&qp->end_work);
+	mutex_lock(&qp->conn_mutex);
+	spin_lock_irq(&qp->sq.lock);
+	spin_lock(&qp->state_lock);
+	/* Not before the end of the last connection is complete. */
+	ok = !qp->ep && (qp->state != IB_QPS_ERR || qp->ended) &&
+	     srn_qp_set_state(qp, IB_QPS_RESET);
+	if (ok) {
+		qp->ended = false;
+		qp->peer_closed = false;
+		qp->end_event = 0;
+	}
+	spin_unlock(&qp->state_lock);
+	if (ok)
+		forget_work(qp);
+	spin_unlock_irq(&qp->sq.lock);
+	mutex_unlock(&qp->conn_mutex);
+	return ok ? 0 : -EINVAL;
 }
 
 static int modify_state(struct srn_qp *qp, enum ib_qp_state to)

@@ -146,8 +146,6 @@ int srn_qp_connect(struct srn_qp *qp, struct socket *sock, const struct srn_qp_c
 		return -ENOMEM;
 	}
 	conn_reset(qp, conn);
-	srn_stream_init(&qp->stream, &srn_qp_stream_ops);
-	/* Before the state allows anybody to transmit. */
 	srn_stream_attach(&qp->stream, sock, &params);
 
 	spin_lock_irq(&qp->state_lock);
@@ -161,7 +159,6 @@ int srn_qp_connect(struct srn_qp *qp, struct socket *sock, const struct srn_qp_c
 		return -ECONNABORTED;
 	}
 	srn_stream_start(&qp->stream);
-	srn_stream_kick(&qp->stream);
 	mutex_unlock(&qp->conn_mutex);
 	return 0;
 }
@@ -192,6 +189,9 @@ void srn_qp_fail(struct srn_qp *qp, enum ib_event_type event, const struct srn_t
 			qp->end_term = *term;
 		queue_work(srn_wq, &qp->end_work);
 	}
+	/* What the peer sent in front of its FIN says more than the FIN. */
+	if (!first && event && qp->peer_closed && !qp->ended && !qp->end_event)
+		qp->end_event = event;
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 	if (first && reason)
 		srn_qp_notice(qp, "%s\n", reason);
@@ -312,8 +312,11 @@ static bool stop_stream(struct srn_qp *qp)
 
 	if (!qp->stream.sock)
 		return false;
-	if (qp->peer_closed)
+	if (qp->peer_closed) {
 		srn_stream_drain(&qp->stream);
+		if (!srn_fpdu_at_boundary(&qp->stream.parser))
+			srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, NULL);
+	}
 	if (qp->end_terminate)
 		len = terminate_payload(qp, payload);
 	sock = srn_stream_stop(&qp->stream, len ? payload : NULL, len);
@@ -344,7 +347,7 @@ static void qp_end_work(struct work_struct *work)
 	mutex_lock(&qp->conn_mutex);
 	connected = stop_stream(qp);
 	spin_lock_irq(&qp->state_lock);
-	qp->ended = true;
+	qp->ended = qp->state == IB_QPS_ERR;
 	ep = qp->ep;
 	qp->ep = NULL;
 	spin_unlock_irq(&qp->state_lock);

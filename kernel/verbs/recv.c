@@ -158,6 +158,8 @@ static int take_receive(struct srn_qp *qp, struct srn_term_code *term)
 	}
 	rx->wr_taken = true;
 	cursor_start(qp, &rx->recv, rx->wr.sge, rx->wr.num_sge, qp->kernel, IB_ACCESS_LOCAL_WRITE);
+	if (qp->srq)
+		rx->recv.pd = qp->srq->ibsrq.pd;
 	return 0;
 }
 
@@ -278,8 +280,11 @@ static int end_read_response(struct srn_qp *qp)
 	send = srn_sq_oldest_read(qp, &index);
 	if (send && send->wqe.opcode == SRN_WR_READ_WITH_INV && send->wqe.ex) {
 		srn_qp_rx_pause(&qp->stream);
-		if (srn_mem_invalidate(qp->dev, qp->ibqp.pd, send->wqe.ex, false))
+		if (srn_mem_invalidate(qp->dev, qp->ibqp.pd, send->wqe.ex, false)) {
 			send->status = IB_WC_LOC_ACCESS_ERR;
+			srn_qp_fail(qp, IB_EVENT_QP_ACCESS_ERR, NULL,
+				    "cannot invalidate after a Read");
+		}
 	}
 	srn_sq_read_done(qp);
 	return 0;
@@ -434,6 +439,9 @@ void srn_qp_rx_done(struct srn_stream *s)
 	if (rx->notify_send) {
 		rx->notify_send = false;
 		srn_sq_complete(qp);
+		/* An orderly close waits for the last Read. */
+		if (READ_ONCE(qp->state) == IB_QPS_SQD)
+			srn_stream_kick_async(&qp->stream);
 	}
 	if (rx->notify_recv) {
 		rx->notify_recv = false;
@@ -477,7 +485,9 @@ void srn_rq_flush(struct srn_qp *qp)
 	int ret;
 
 	spin_lock_irqsave(&qp->sq.lock, flags);
-	for (left = qp->rq.depth; left && !READ_ONCE(qp->rcq->overflow); left--) {
+	/* It may have been reset while the caller came here. */
+	left = READ_ONCE(qp->ended) ? qp->rq.depth : 0;
+	for (; left && !READ_ONCE(qp->rcq->overflow); left--) {
 		ret = srn_rq_take(&qp->rq, &wr);
 		if (ret && ret != -EINVAL)
 			break;

@@ -117,6 +117,11 @@ void srn_sq_flush(struct srn_qp *qp)
 	bool any;
 
 	spin_lock_irqsave(&sq->lock, flags);
+	/* It may have been reset while the caller came here. */
+	if (!READ_ONCE(qp->ended)) {
+		spin_unlock_irqrestore(&sq->lock, flags);
+		return;
+	}
 	/* What is posted from here on is rung for, so one look is enough. */
 	if (qp->map)
 		rearm_doorbell(qp);
@@ -336,7 +341,7 @@ void srn_sq_read_done(struct srn_qp *qp)
 	spin_unlock_irqrestore(&sq->lock, flags);
 	/* Pairs with the barrier in wait_for_reads(). */
 	smp_mb();
-	if (READ_ONCE(qp->tx.awaits_read) || qp->state == IB_QPS_SQD) {
+	if (READ_ONCE(qp->tx.awaits_read)) {
 		WRITE_ONCE(qp->tx.awaits_read, false);
 		srn_stream_kick_async(&qp->stream);
 	}
@@ -367,7 +372,7 @@ struct srn_send *srn_sq_oldest_read(struct srn_qp *qp, u32 *index)
 }
 
 static enum srn_tx_verdict tx_work_request(struct srn_qp *qp, struct srn_tx_msg *msg,
-					   struct srn_send *send)
+					   struct srn_send *send, bool flushed)
 {
 	struct srn_sq *sq = &qp->sq;
 
@@ -392,6 +397,9 @@ static enum srn_tx_verdict tx_work_request(struct srn_qp *qp, struct srn_tx_msg 
 		tx_payload(qp, msg, send);
 		break;
 	default:
+		/* What is in front of it may refer to the memory. */
+		if (!flushed)
+			return SRN_TX_FLUSH;
 		send->status = tx_local(qp, send);
 		if (send->status != IB_WC_SUCCESS) {
 			srn_qp_fail(qp, IB_EVENT_QP_ACCESS_ERR, NULL, "local operation failed");
@@ -425,7 +433,7 @@ static enum srn_tx_verdict tx_send_queue(struct srn_qp *qp, struct srn_tx_msg *m
 		srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, "bad send work request");
 		return SRN_TX_WAIT;
 	}
-	return tx_work_request(qp, msg, send);
+	return tx_work_request(qp, msg, send, flushed);
 }
 
 /* What an initiator sends first so that the responder may send at all. */
