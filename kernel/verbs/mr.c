@@ -9,8 +9,10 @@
 #include "device.h"
 #include "mem.h"
 
+/* libfabric asks for atomics of every region, whether or not the device has them. */
 #define SUPPORTED_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |	\
-			  IB_ACCESS_REMOTE_READ | IB_ACCESS_OPTIONAL)
+			  IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |	\
+			  IB_ACCESS_OPTIONAL)
 
 static struct srn_mr *mr_alloc(struct ib_pd *pd, enum srn_mem_type type, u32 access)
 {
