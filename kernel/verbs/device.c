@@ -185,6 +185,8 @@ static int srn_query_device(struct ib_device *ibdev, struct ib_device_attr *attr
 	attr->device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG;
 	attr->fw_ver = SRN_ABI_VERSION;
+	attr->vendor_id = SRN_VENDOR_ID;
+	attr->vendor_part_id = 1;
 	attr->sys_image_guid = ibdev->node_guid;
 	attr->page_size_cap = PAGE_SIZE;
 	attr->max_mr_size = ~0ULL;

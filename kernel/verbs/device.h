@@ -14,6 +14,9 @@
 
 #include "../uapi/softrnic-abi.h"
 
+/* From the space of locally administered OUIs: no vendor's. */
+#define SRN_VENDOR_ID		0x02736e
+
 #define SRN_MAX_QP		65536
 #define SRN_MAX_QP_WR		16384
 #define SRN_MAX_CQ		65536

@@ -58,24 +58,24 @@ nvme_target()
 	mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config
 	truncate -s 64M /tmp/nvme.img
 	LOOP=$(losetup -f --show /tmp/nvme.img) || return
-	mkdir $config/subsystems/t $config/subsystems/t/namespaces/1 $config/ports/1
-	echo 1 > $config/subsystems/t/attr_allow_any_host
-	echo -n "$LOOP" > $config/subsystems/t/namespaces/1/device_path
-	echo 1 > $config/subsystems/t/namespaces/1/enable
-	echo 10.1.0.1 > $config/ports/1/addr_traddr
-	echo rdma > $config/ports/1/addr_trtype
-	echo 4420 > $config/ports/1/addr_trsvcid
-	echo ipv4 > $config/ports/1/addr_adrfam
-	ln -s $config/subsystems/t $config/ports/1/subsystems/t
+	mkdir "$config"/subsystems/t "$config"/subsystems/t/namespaces/1 "$config"/ports/1
+	echo 1 > "$config"/subsystems/t/attr_allow_any_host
+	echo -n "$LOOP" > "$config"/subsystems/t/namespaces/1/device_path
+	echo 1 > "$config"/subsystems/t/namespaces/1/enable
+	echo 10.1.0.1 > "$config"/ports/1/addr_traddr
+	echo rdma > "$config"/ports/1/addr_trtype
+	echo 4420 > "$config"/ports/1/addr_trsvcid
+	echo ipv4 > "$config"/ports/1/addr_adrfam
+	ln -s "$config"/subsystems/t "$config"/ports/1/subsystems/t
 }
 
 nvme_target_stop()
 {
 	local config=/sys/kernel/config/nvmet
-	rm $config/ports/1/subsystems/t
-	rmdir $config/ports/1
-	echo 0 > $config/subsystems/t/namespaces/1/enable
-	rmdir $config/subsystems/t/namespaces/1 $config/subsystems/t
+	rm "$config"/ports/1/subsystems/t
+	rmdir "$config"/ports/1
+	echo 0 > "$config"/subsystems/t/namespaces/1/enable
+	rmdir "$config"/subsystems/t/namespaces/1 "$config"/subsystems/t
 	losetup -d "$LOOP"
 }
 

@@ -1,0 +1,80 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# timeout: 150
+#
+# rdma-core's own tests, as far as they fit an iWARP device. Most of its traffic tests
+# bring queue pairs up by hand, which no iWARP device allows; those are listed with that
+# reason, and a test that skips itself says why.
+. lib/ktap.sh
+. lib/topology.sh
+
+SUITE=/tmp/rdma-core
+RESULTS=/tmp/pyverbs.log
+FIT='DeviceTest PDTest MRTest CQAPITest CQEXAPITest QPTest ForkAPITest test_rdmacm'
+BY_HAND='test_cq_events test_srq test_qpex test_cqex test_atomic test_parent_domain test_odp'
+
+unpack()
+{
+	mkdir -p "$SUITE" && cp -r /usr/share/doc/rdma-core/tests "$SUITE/" &&
+		gunzip -rf "$SUITE/tests"
+}
+
+# A test is "test_x (tests.module.Class.test_x)", then perhaps a line of description,
+# then " ... " and its result. Make that one line: "NAME ... RESULT".
+results()
+{
+	awk '/^test_[a-z0-9_]+ \(/ { name = $2; gsub(/[()]/, "", name); sub(/^tests\./, "", name) }
+		name != "" && / \.\.\. / { sub(/^.* \.\.\. /, ""); print name " ... " $0; name = "" }' \
+		"$RESULTS"
+}
+
+report()
+{
+	local name result
+	results > "$RESULTS.lines"
+	while read -r name _ result; do
+		case $result in
+		ok) ok "pyverbs, $name" ;;
+		skipped*) skip "pyverbs, $name" "${result#skipped }" ;;
+		*) inherent "$name" || not_ok "pyverbs, $name" "$result" ;;
+		esac
+	done < "$RESULTS.lines"
+}
+
+# What every iWARP device fails.
+inherent()
+{
+	local reason
+	case $1 in
+	*rereg*) reason="brings queue pairs up by hand" ;;
+	*external_qp*) reason="there is no CONNECT_RESPONSE event in iWARP" ;;
+	*udp* | *multicast*) reason="iWARP has no datagrams" ;;
+	*test_rdmacm_async_traffic) reason="reads a time-out that the core hands to no iWARP QP" ;;
+	*test_query_rc_qp) reason="wants a new iWARP QP to be in INIT; verbs say RESET" ;;
+	*) return 1 ;;
+	esac
+	skip "pyverbs, $1" "$reason"
+}
+
+run_suite()
+{
+	local -a patterns=()
+	local p
+	for p in $FIT; do
+		patterns+=(-k "$p")
+	done
+	cd "$SUITE" && timeout 100 python3 tests/run_tests.py -v --dev srn0 --gid 0 \
+		"${patterns[@]}" > "$RESULTS" 2>&1
+	cd /job || return
+	cp "$RESULTS" /out/pyverbs.log
+	grep -qE '^Ran [1-9][0-9]* tests' "$RESULTS"
+}
+
+run_check "a link" dummy_link
+run_check "the tests are there" unpack
+run_check "the tests ran to their end" run_suite
+report
+for module in $BY_HAND; do
+	skip "pyverbs, $module" "brings queue pairs up by hand"
+done
+finish
