@@ -96,7 +96,7 @@ void srn_ep_put(struct srn_ep *ep)
 void srn_ep_queue(struct srn_ep *ep, unsigned long delay)
 {
 	srn_ep_get(ep);
-	if (mod_delayed_work(srn_wq, &ep->work, delay))
+	if (mod_delayed_work(srn_cm_wq, &ep->work, delay))
 		srn_ep_put(ep);
 }
 
@@ -113,7 +113,7 @@ void srn_ep_wait(struct srn_ep *ep)
 	unsigned long now = jiffies;
 
 	srn_ep_get(ep);
-	if (!queue_delayed_work(srn_wq, &ep->work,
+	if (!queue_delayed_work(srn_cm_wq, &ep->work,
 				time_after(ep->deadline, now) ? ep->deadline - now : 0))
 		srn_ep_put(ep);
 }
@@ -424,4 +424,5 @@ void srn_cm_device_gone(struct srn_device *dev)
 		srn_ep_put(ep);
 	}
 	flush_workqueue(srn_wq);
+	flush_workqueue(srn_cm_wq);
 }

@@ -119,7 +119,12 @@ void *srn_ring_alloc(struct ib_udata *udata, size_t size, struct srn_mmap **map,
 void srn_ring_free(void *memory, struct srn_mmap *map);
 int srn_copy_response(struct ib_udata *udata, void *resp, size_t size);
 
-extern struct workqueue_struct *srn_wq;		/* set-up and teardown */
+extern struct workqueue_struct *srn_wq;		/* accepting and teardown */
+/*
+ * Connection set-up, one endpoint after the other: programs with several connections
+ * expect to be told of them in the order in which they were made.
+ */
+extern struct workqueue_struct *srn_cm_wq;
 extern struct workqueue_struct *srn_tx_wq;	/* transmission that must not run inline */
 
 #define srn_notice(dev, fmt, ...)						\

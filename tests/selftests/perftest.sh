@@ -75,11 +75,7 @@ options()
 	bench "ib_write_lat, inline" ib_write_lat 32 100 -I 64
 	local tool
 	for tool in ib_send_bw ib_write_bw ib_read_bw; do
-		if [[ $tool == ib_send_bw ]]; then
-			skip "$tool, 4 queue pairs" "stalls now and then, cause not known yet"
-		else
-			bench "$tool, 4 queue pairs" $tool 4096 200 -q 4
-		fi
+		bench "$tool, 4 queue pairs" $tool 4096 200 -q 4
 		bench "$tool, both directions" $tool 4096 200 -b
 		bench "$tool, both directions, 4 queue pairs" $tool 16384 100 -b -q 4
 		bench "$tool, lists of 8" $tool 1024 320 -l 8
@@ -87,12 +83,12 @@ options()
 		bench "$tool, a send queue of 2" $tool 4096 200 -t 2 -Q 1
 	done
 	bench "ib_send_bw, shared receive queue" ib_send_bw 4096 200 --use-srq
-	skip "ib_send_bw, shared receive queue, 4 queue pairs" "stalls \
-each time, cause not known yet"
+	# Over iWARP it counts credits by the receive's wr_id, which an SRQ ties to no QP.
+	skip "ib_send_bw, shared receive queue, 4 queue pairs" "perftest loses count of credits"
 	bench "ib_send_lat, shared receive queue" ib_send_lat 64 100 --use-srq
-	skip "ib_send_bw, events" "stalls now and then, cause not known yet"
+	bench "ib_send_bw, events" ib_send_bw 4096 200 -e
 	bench "ib_read_bw, events" ib_read_bw 4096 200 -e
-	skip "ib_send_bw, events, 4 queue pairs" "stalls now and then, cause not known yet"
+	bench "ib_send_bw, events, 4 queue pairs" ib_send_bw 4096 200 -e -q 4
 	bench "ib_send_lat, events" ib_send_lat 64 50 -e
 	bench "ib_read_lat, events" ib_read_lat 64 50 -e
 	skip "ib_write_bw -e, ib_write_lat -e" "perftest refuses events for writes"
