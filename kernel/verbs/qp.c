@@ -336,6 +336,9 @@ int srn_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
  * @mask: not used: everything is reported
  * @init: result
  *
+ * A queue pair that is not connected is in iWARP's one state IDLE, which every iWARP
+ * device reports as INIT, whether it has left RESET or not.
+ *
  * Context: process.
  */
 int srn_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
@@ -346,6 +349,8 @@ int srn_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	memset(attr, 0, sizeof(*attr));
 	memset(init, 0, sizeof(*init));
 	attr->qp_state = READ_ONCE(qp->state);
+	if (attr->qp_state == IB_QPS_RESET)
+		attr->qp_state = IB_QPS_INIT;
 	attr->cur_qp_state = attr->qp_state;
 	attr->qp_access_flags = READ_ONCE(qp->access);
 	attr->port_num = 1;
