@@ -5,6 +5,7 @@
 #include <linux/if_arp.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
 #include <net/net_namespace.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_netlink.h>
@@ -35,10 +36,33 @@ static bool carries_ip(const struct net_device *netdev)
 	return netdev->type == ARPHRD_ETHER || netdev->type == ARPHRD_NONE;
 }
 
+/*
+ * The notifier finds links that are registered. So a network device that left while its
+ * link was being registered is looked for here.
+ */
+static bool remove_if_stranded(struct net_device *netdev, const struct net *net)
+{
+	struct srn_device *dev;
+	bool stranded;
+
+	rtnl_lock();
+	stranded = netdev->reg_state != NETREG_REGISTERED || !net_eq(dev_net(netdev), net);
+	rtnl_unlock();
+	if (!stranded)
+		return false;
+	dev = find_device(netdev);
+	if (dev) {
+		ib_unregister_device_queued(&dev->ibdev);
+		ib_device_put(&dev->ibdev);
+	}
+	return true;
+}
+
 /* rdma link add NAME type softrnic netdev DEV */
 static int srn_newlink(const char *name, struct net_device *netdev)
 {
 	struct srn_device *dev;
+	const struct net *net;
 	int ret;
 
 	/* To rdma_cm 127.0.0.1 is no address of a device but a wildcard. */
@@ -60,8 +84,9 @@ static int srn_newlink(const char *name, struct net_device *netdev)
 		return -EEXIST;
 	}
 	dev = srn_device_create(netdev);
-	if (!dev)
-		return -ENOMEM;
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	net = dev->net;
 	ret = srn_device_register(dev, name);
 	/* The core's word for a name that is taken says nothing to a user. */
 	if (ret == -ENFILE)
@@ -70,8 +95,9 @@ static int srn_newlink(const char *name, struct net_device *netdev)
 		pr_notice("softrnic: %s: cannot add the link %s: error %d\n", netdev->name, name,
 			  ret);
 		srn_device_free(dev);
+		return ret;
 	}
-	return ret;
+	return remove_if_stranded(netdev, net) ? -ENODEV : 0;
 }
 
 static struct rdma_link_ops link_ops = {
@@ -134,12 +160,17 @@ static int __init srn_init(void)
 	ret = srn_tx_init();
 	if (ret)
 		goto err_wq;
-	ret = register_netdevice_notifier(&netdev_notifier);
+	ret = srn_net_init();
 	if (ret)
 		goto err_tx;
+	ret = register_netdevice_notifier(&netdev_notifier);
+	if (ret)
+		goto err_net;
 	rdma_link_register(&link_ops);
 	return 0;
 
+err_net:
+	srn_net_exit();
 err_tx:
 	srn_tx_exit();
 err_wq:
@@ -157,6 +188,7 @@ static void __exit srn_exit(void)
 	rdma_link_unregister(&link_ops);
 	unregister_netdevice_notifier(&netdev_notifier);
 	ib_unregister_driver((enum rdma_driver_id)SRN_DRIVER_ID);
+	srn_net_exit();
 	destroy_workqueue(srn_cm_wq);
 	destroy_workqueue(srn_tx_wq);
 	destroy_workqueue(srn_wq);

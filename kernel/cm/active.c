@@ -46,7 +46,7 @@ static int start_connect(struct srn_ep *ep)
 	struct sockaddr_storage remote = ep->cm_id->m_remote_addr;
 	int ret;
 
-	ret = srn_sock_create(dev_net(ep->dev->netdev), remote.ss_family, &ep->sock);
+	ret = srn_sock_create(ep->dev->net, remote.ss_family, &ep->sock);
 	if (ret)
 		return ret;
 	sock_set_reuseaddr(ep->sock->sk);

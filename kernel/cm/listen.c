@@ -239,7 +239,7 @@ static void port_leave(struct srn_ep *ep)
 
 static int listen_on(struct srn_ep *ep, struct iw_cm_id *cm_id)
 {
-	struct net *net = dev_net(ep->dev->netdev);
+	struct net *net = ep->dev->net;
 	struct srn_port *port;
 	int ret;
 

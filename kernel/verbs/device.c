@@ -298,6 +298,7 @@ static void srn_dealloc_driver(struct ib_device *ibdev)
 	WARN_ON(!xa_empty(&dev->qps));
 	WARN_ON(!xa_empty(&dev->mems));
 	WARN_ON(!xa_empty(&dev->requests));
+	srn_net_leave(dev);
 	dev_put(dev->netdev);
 }
 
@@ -373,7 +374,8 @@ void srn_device_update_gid(struct srn_device *dev)
  *
  * Context: process.
  *
- * Return: device, to be registered or given to ib_dealloc_device(), or NULL.
+ * Return: device, to be registered or given to srn_device_free(), or an error
+ * pointer: -ENODEV if the network device is going away.
  */
 struct srn_device *srn_device_create(struct net_device *netdev)
 {
@@ -383,9 +385,13 @@ struct srn_device *srn_device_create(struct net_device *netdev)
 
 	dev = ib_alloc_device(srn_device, ibdev);
 	if (!dev)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	ibdev = &dev->ibdev;
 	dev->netdev = netdev;
+	if (!srn_net_enter(dev)) {
+		ib_dealloc_device(ibdev);
+		return ERR_PTR(-ENODEV);
+	}
 	dev_hold(netdev);
 	dev->id = atomic_inc_return(&next_id);
 	dev->crc = true;
@@ -449,6 +455,7 @@ int srn_device_register(struct srn_device *dev, const char *name)
  */
 void srn_device_free(struct srn_device *dev)
 {
+	srn_net_leave(dev);
 	dev_put(dev->netdev);
 	/* There is nothing yet that the driver would have to undo. */
 	dev->ibdev.ops.dealloc_driver = NULL;

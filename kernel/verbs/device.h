@@ -45,6 +45,7 @@ enum srn_limit {
  * struct srn_device - one link
  * @ibdev: what the RDMA core sees
  * @netdev: network device that it was added on; the RDMA core holds a reference
+ * @net: network namespace that @netdev was in then; it waits for the link to be gone
  * @id: number for messages
  * @qps: queue pairs by number
  * @mems: memory by STag index
@@ -64,6 +65,7 @@ enum srn_limit {
 struct srn_device {
 	struct ib_device ibdev;
 	struct net_device *netdev;
+	struct net *net;
 	u32 id;
 	struct xarray qps;
 	struct xarray mems;
@@ -112,6 +114,12 @@ struct srn_device *srn_device_create(struct net_device *netdev);
 int srn_device_register(struct srn_device *dev, const char *name);
 void srn_device_update_gid(struct srn_device *dev);
 void srn_device_free(struct srn_device *dev);
+
+/* verbs/netns.c */
+bool srn_net_enter(struct srn_device *dev);
+void srn_net_leave(struct srn_device *dev);
+int srn_net_init(void);
+void srn_net_exit(void);
 
 /* Memory shared with user space, or plain kernel memory where @udata is NULL. */
 void *srn_ring_alloc(struct ib_udata *udata, size_t size, struct srn_mmap **map,

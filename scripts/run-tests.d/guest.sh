@@ -8,6 +8,7 @@
 #	# timeout: 120
 #	# mem: 3G
 #	# smp: 4
+#	# qemu: -device virtio-net-pci,netdev=n0 -netdev hubport,id=n0,hubid=0
 
 # test_guest [NAME…]
 test_guest()
@@ -56,7 +57,7 @@ run_guest_test()
 	local name=$1 script=tests/selftests/$1.sh dir=$LOGS/$1 status=0
 	local start=$EPOCHREALTIME key value pattern file
 	local -a options=(--name "$name" --out "$dir") files=()
-	for key in timeout mem smp; do
+	for key in timeout mem smp qemu; do
 		value=$(header "$script" $key)
 		[[ -z $value ]] || options+=("--$key" "$value")
 	done
