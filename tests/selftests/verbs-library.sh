@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # files: build/tests/verbs/verbs_test
-# timeout: 240
+# timeout: 420
 #
 # The verbs tests (tests/verbs), which are both ends on this host's own address.
 # For a run by hand: SRN_ENV=SRN_FILTER SRN_FILTER='Flush.*' make test T=verbs-library
@@ -55,10 +55,11 @@ convert()
 
 chmod +x verbs_test
 run_check "link" dummy_link || finish
-run_suite 180 "${SRN_FILTER:-*:-Removal.*}"
+run_suite 180 "${SRN_FILTER:-*:-Removal.*:Largest.*}"
 if [[ -z ${SRN_FILTER:-} ]]; then
 	SRN_TEST_LINK=srn0 SRN_TEST_NETDEV=dummy0 run_suite 60 'Removal.*'
 	wait_ready srn0
 	run_suite 30 'Batch.*'
+	run_suite 240 'Largest.*'
 fi
 finish
