@@ -17,6 +17,7 @@
 /// Thread safety: see endpoint.hpp.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -130,6 +131,32 @@ private:
     }
 };
 
+namespace detail {
+
+/// Linux (6.1, and later ones) can miss the answer of a neighbour that answers at once, as the one
+/// at the other end of a veth pair does. Then it looks again only when the time given to it is
+/// over. So it is given little, several times.
+[[nodiscard]] inline result<void> resolve_addr(const cm_channel& channel, const cm_id& id,
+                                               const address& source, const address& peer,
+                                               deadline until) {
+    constexpr int attempt_ms = 250;
+    for (;;) {
+        const int left = until.poll_timeout();
+        const int milliseconds = left < 0 ? attempt_ms : std::min(left, attempt_ms);
+        if (rdma_resolve_addr(id.native(), source.native(), peer.native(), milliseconds) != 0)
+            return fail_errno("rdma_resolve_addr");
+        // The event comes in any case, a little after that time.
+        const result<cm_event> event =
+            channel.next(std::chrono::milliseconds(milliseconds) + default_timeout);
+        if (!event) return fail(event.error().code, "rdma_resolve_addr");
+        if (event->type == RDMA_CM_EVENT_ADDR_RESOLVED) return {};
+        if (event->error_code() != ETIMEDOUT || until.expired())
+            return fail(event->error_code(), "rdma_resolve_addr");
+    }
+}
+
+}  // namespace detail
+
 struct resolve_options {
     /// The local address to come from; its port too, unless 0. Empty: the kernel chooses.
     address source{};
@@ -141,17 +168,14 @@ struct resolve_options {
 [[nodiscard]] inline result<connection> resolve(const address& peer,
                                                 const resolve_options& options = {}) {
     const deadline until(options.timeout);
-    const int milliseconds = until.poll_timeout();
     auto channel = cm_channel::create();
     if (!channel) return failure(channel.error());
     auto id = detail::cm_id::create(*channel);
     if (!id) return failure(id.error());
 
-    if (rdma_resolve_addr(id->native(), options.source.native(), peer.native(), milliseconds) != 0)
-        return detail::fail_errno("rdma_resolve_addr");
-    if (auto e = channel->expect(RDMA_CM_EVENT_ADDR_RESOLVED, "rdma_resolve_addr", until); !e)
+    if (auto e = detail::resolve_addr(*channel, *id, options.source, peer, until); !e)
         return failure(e.error());
-    if (rdma_resolve_route(id->native(), milliseconds) != 0)
+    if (rdma_resolve_route(id->native(), until.poll_timeout()) != 0)
         return detail::fail_errno("rdma_resolve_route");
     if (auto e = channel->expect(RDMA_CM_EVENT_ROUTE_RESOLVED, "rdma_resolve_route", until); !e)
         return failure(e.error());
