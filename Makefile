@@ -7,6 +7,8 @@ B := build
 MACHINE := scripts/testmachine
 JOBS ?= 1
 FUZZ_SECONDS ?= 60
+# A debug kernel: scripts/debug-kernel has the kinds.
+K_OR_UML = $(or $(K),uml)
 PREFIX ?= /usr
 
 .DEFAULT_GOAL := all
@@ -26,6 +28,10 @@ module: $(B)/.deps-build ## build softrnic.ko; KDIR=… for a kernel other than 
 .PHONY: guest-module
 guest-module: $(B)/.deps-build machine ## build softrnic.ko for the test machine's kernel
 	@scripts/build-module "$$(scripts/kernel-dir --guest)"
+
+.PHONY: debug-module
+debug-module: $(B)/.deps-build machine ## build softrnic.ko for a debug kernel, and that kernel once (K=uml, qemu or kcsan)
+	@scripts/build-module "$$(scripts/debug-kernel build $(K_OR_UML))/build"
 
 .PHONY: provider
 provider: $(B)/.deps-userspace ## build the libibverbs provider, library examples and tools
@@ -71,10 +77,14 @@ check: check-build ## everything: unit tests, fuzzing, all tests in the test mac
 check-build: guest-module provider tests fuzz-build
 
 .PHONY: test
-test: guest-module tests ## one test in the test machine, T=NAME: tests/selftests/NAME.sh
+test: $(if $(K),debug-module,guest-module) tests ## one test in the test machine, T=NAME: tests/selftests/NAME.sh (K=uml: debug kernel)
 	@test -n "$(T)" || { echo "which test? make test T=NAME, one of:"; \
 		ls tests/selftests | sed -n 's/\.sh$$//p'; exit 2; }
-	@scripts/run-tests --verbose guest $(T)
+	@SRN_KERNEL=$(or $(K),stock) scripts/run-tests --verbose guest $(T)
+
+.PHONY: check-debug
+check-debug: debug-module tests ## all tests of the test machine on a kernel that sees mistakes (K=uml, qemu or kcsan)
+	@SRN_KERNEL=$(K_OR_UML) scripts/run-tests guest
 
 .PHONY: unit
 unit: tests ## unit tests on this host
@@ -99,8 +109,8 @@ clean: ## remove everything that was built in this clone
 	rm -rf $(B)
 
 .PHONY: distclean
-distclean: clean ## clean, and remove the cached test machines as well
-	rm -rf "$$(dirname "$$($(MACHINE) path)")"
+distclean: clean ## clean, and remove the cached test machines and debug kernels as well
+	rm -rf "$$(dirname "$$($(MACHINE) path)")" "$$(dirname "$$(scripts/debug-kernel path uml)")"
 
 .PHONY: help
 help: ## this list

@@ -61,6 +61,11 @@ run_guest_test()
 		value=$(header "$script" $key)
 		[[ -z $value ]] || options+=("--$key" "$value")
 	done
+	if [[ ${SRN_KERNEL:-stock} != stock ]]; then
+		# Checks take time; the last option counts.
+		value=$(header "$script" timeout)
+		options+=(--timeout $((${value:-300} * 4)))
+	fi
 	for pattern in $(header "$script" files); do
 		# Relative to the repository; build/ may be elsewhere.
 		for file in ${pattern/#build\//$BUILD/}; do

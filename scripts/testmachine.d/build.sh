@@ -17,8 +17,9 @@
 # Make sure that the machine of $RELEASE exists and is current.
 ensure_machine()
 {
-	machine_is_current && return
-	build_machine
+	machine_is_current || build_machine
+	[[ $KERNEL == stock || -f $(kernel_dir)/image ]] ||
+		die "no $KERNEL kernel: scripts/debug-kernel build $KERNEL"
 }
 
 build_machine()

@@ -28,6 +28,31 @@ machine_dir()
 	printf '%s/%s\n' "$(cache_root)" "$RELEASE"
 }
 
+# The debug kernel's folder.
+kernel_dir()
+{
+	"$TOP/scripts/debug-kernel" path "$KERNEL"
+}
+
+kernel_release()
+{
+	if [[ $KERNEL == stock ]]; then
+		cat "$(machine_dir)/kernel-version"
+	else
+		cat "$(kernel_dir)/release"
+	fi
+}
+
+# The module tree of the machine's kernel, on this host.
+kernel_modules()
+{
+	if [[ $KERNEL == stock ]]; then
+		printf '%s/tree/usr/lib/modules/%s\n' "$(machine_dir)" "$(kernel_release)"
+	else
+		printf '%s/modules/lib/modules/%s\n' "$(kernel_dir)" "$(kernel_release)"
+	fi
+}
+
 # Everything that decides what the machine contains. A cached machine whose
 # key differs is built again.
 machine_key()

@@ -1,8 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# How the machine is started: the QEMU command line, and the overlay (a cpio
-# behind the initramfs) that brings softrnic and the job into it.
+# How the machine is started in QEMU.
 
 # Kernel arguments. Without KVM each of these is worth time: no mitigations, no
 # self-tests of ciphers, and none of the "rep movsb" string instructions, which
@@ -19,17 +18,22 @@ KERNEL_ARGS=(
 # qemu_command INITRD OUT: fill the array QEMU, without serial ports.
 qemu_command()
 {
-	local initrd=$1 out=$2 machine
+	local initrd=$1 out=$2 machine image board=pc
 	machine=$(machine_dir)
+	image=$machine/vmlinux
+	if [[ $KERNEL != stock ]]; then
+		# The debug kernels stall in the ACPI of the older board.
+		image=$(kernel_dir)/image board=q35
+	fi
 	local -a extra
 	read -ra extra <<< "$QEMU_EXTRA"
 	# shellcheck disable=SC2034,SC2054  # run.sh and shell.sh use it
 	QEMU=(
-		qemu-system-x86_64 -M pc -cpu Nehalem
+		qemu-system-x86_64 -M "$board" -cpu Nehalem
 		-accel "tcg,thread=multi,tb-size=512"
 		-smp "$SMP" -m "$MEM"
 		-nodefaults -no-user-config -display none -no-reboot
-		-kernel "$machine/vmlinux" -initrd "$initrd"
+		-kernel "$image" -initrd "$initrd"
 		-append "${KERNEL_ARGS[*]} $APPEND"
 		-device isa-debug-exit,iobase=0xf4,iosize=1
 		-drive "if=none,id=root,file=$machine/root.ext4,format=raw,readonly=on,cache=unsafe,aio=threads"
@@ -41,90 +45,16 @@ qemu_command()
 	)
 }
 
-# The caller's variables that the machine's init hands to the script.
-exported_variables()
+# Run the machine of $WORK/initrd until it ends; what the script prints goes to
+# standard output.
+start_qemu()
 {
-	local name
-	for name in SRN_LINK_TYPE ${SRN_ENV:-}; do
-		if [[ -n ${!name:-} ]]; then
-			printf 'export %s=%q\n' "$name" "${!name}"
-		fi
-	done
-}
-
-# Where the module and the provider of the machine's kernel are built.
-module_path()
-{
-	printf '%s/module/%s/softrnic.ko\n' "$BUILD" \
-		"$(<"$(machine_dir)/kernel-version")"
-}
-
-# make_initrd WORK CONFIG-TEXT FILE…: write WORK/initrd. The files lie in /job.
-make_initrd()
-{
-	local work=$1 config=$2 overlay=$1/overlay
-	shift 2
-	mkdir -p "$overlay"/{job,etc/modprobe.d,usr/sbin}
-	# As on a Debian with systemd: no interface that nobody asked for.
-	printf 'options %s\n' "bonding max_bonds=0" "dummy numdummies=0" \
-		"ifb numifbs=0" > "$overlay/etc/modprobe.d/testmachine.conf"
-	printf '%s\n' "$config" > "$overlay/etc/testmachine.conf"
-	install -m 755 "$LIB/guest/init" "$overlay/usr/sbin/testmachine-init"
-	install -m 755 "$LIB/guest/remove-softrnic" "$overlay/usr/sbin/"
-	cp -r "$TOP/tests/selftests/lib" "$overlay/job/"
-	if (($#)); then
-		cp -rL -- "$@" "$overlay/job/"
-	fi
-	add_module "$overlay"
-	add_provider "$overlay"
-	(cd "$work" && find overlay | cpio -o -H newc -R 0:0 --quiet) |
-		cat "$(machine_dir)/initramfs.cpio" - > "$work/initrd"
-	rm -rf "$overlay"
-}
-
-# The module goes to "updates", with the indexes that modprobe reads: depmod
-# takes a fraction of a second here and many seconds in the machine.
-add_module()
-{
-	local overlay=$1 module version tree stage
-	module=$(module_path)
-	version=$(<"$(machine_dir)/kernel-version")
-	tree=$(machine_dir)/tree/usr/lib/modules/$version
-	if [[ ! -f $module ]]; then
-		say "softrnic.ko is not built (make guest-module): running without it"
-		return
-	fi
-	stage=$overlay/lib/modules/$version
-	mkdir -p "$stage/updates"
-	# Debug information only costs time to load.
-	objcopy --strip-debug "$module" "$stage/updates/softrnic.ko"
-	cp "$tree"/modules.{order,builtin,builtin.modinfo} "$stage/"
-	ln -s "$tree/kernel" "$stage/kernel"
-	depmod -b "$overlay" "$version"
-	rm "$stage/kernel"
-	mkdir -p "$overlay/usr/lib"
-	mv "$overlay/lib/modules" "$overlay/usr/lib/"
-	rmdir "$overlay/lib"
-}
-
-# Installed as "make install" does it, so that what users get is what is tested;
-# from a build that is not complete, at least the library.
-add_provider()
-{
-	local overlay=$1 library
-	for library in "$BUILD"/provider/libsoftrnic-rdmav*.so; do
-		[[ -f $library ]] && break
-	done
-	if [[ ! -f $library ]]; then
-		say "the provider is not built (make provider): running without it"
-		return
-	fi
-	if DESTDIR=$overlay cmake --install "$BUILD/provider" > /dev/null 2>&1; then
-		rm -rf "$overlay/usr/include"
-		return
-	fi
-	say "the provider's build is not complete: taking its library only"
-	install -D -t "$overlay/usr/lib/x86_64-linux-gnu/libibverbs" "$library"
-	mkdir -p "$overlay/etc/libibverbs.d"
-	echo "driver softrnic" > "$overlay/etc/libibverbs.d/softrnic.driver"
+	qemu_command "$WORK/initrd" "$OUT"
+	timeout --foreground -k 5 $((TIMEOUT + GRACE)) "${QEMU[@]}" \
+		-serial "file:$OUT/console.log" \
+		-device virtio-serial-pci \
+		-chardev file,id=output,path=/dev/fd/3 \
+		-device virtserialport,chardev=output,name=output \
+		3>&1 > "$OUT/qemu.log" 2>&1 < /dev/null | tee "$OUT/output.log"
+	return "${PIPESTATUS[0]}"
 }

@@ -60,11 +60,15 @@ report_run()
 	exit "$status"
 }
 
-# Print the line number of the first complaint in a log.
+# Print the line number of the first complaint in a log. What a kernel finds wrong with
+# itself while it boots is not ours.
 find_complaint()
 {
 	[[ -f $1 ]] || return 0
-	grep -nE "$COMPLAINTS" "$1" | grep -vE "$HARMLESS" | sed -n '1s/:.*//p' || true
+	local first
+	first=$(grep -n 'testmachine: the script starts' "$1" | head -n 1 | cut -d: -f1)
+	grep -nE "$COMPLAINTS" "$1" | grep -vE "$HARMLESS" |
+		awk -F: -v first="${first:-0}" '$1 > first { print $1; exit }'
 }
 
 show_complaint()

@@ -5,6 +5,7 @@
 
 # The machine stops the script itself when its time is up and then still tells
 # what hangs; only a machine that does not answer is stopped from here.
+# shellcheck disable=SC2034  # qemu.sh and uml.sh use it
 GRACE=60
 
 run_script()
@@ -22,19 +23,13 @@ run_script()
 	WORK=$(mktemp -d)
 	trap 'rm -rf "$WORK"' EXIT
 	make_initrd "$WORK" "$(run_config "${script##*/}")" "$script" "$@"
-	qemu_command "$WORK/initrd" "$OUT"
-
-	local start=$EPOCHREALTIME qemu_status
-	set +e
-	timeout --foreground -k 5 $((TIMEOUT + GRACE)) "${QEMU[@]}" \
-		-serial "file:$OUT/console.log" \
-		-device virtio-serial-pci \
-		-chardev file,id=output,path=/dev/fd/3 \
-		-device virtserialport,chardev=output,name=output \
-		3>&1 > "$OUT/qemu.log" 2>&1 < /dev/null | tee "$OUT/output.log"
-	qemu_status=${PIPESTATUS[0]}
-	set -e
-	report_run "$qemu_status" "$start"
+	local start=$EPOCHREALTIME machine_status=0
+	if [[ $KERNEL == uml ]]; then
+		start_uml || machine_status=$?
+	else
+		start_qemu || machine_status=$?
+	fi
+	report_run "$machine_status" "$start"
 }
 
 # Default folder of the run's results; another run of the same name that is
