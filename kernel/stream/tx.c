@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 #include <linux/tcp.h>
 #include <linux/uio.h>
+#include <net/tcp.h>
 
 #include "../verbs/device.h"
 #include "stream.h"
@@ -296,8 +297,12 @@ static enum round_result tx_push(struct srn_stream *s)
 {
 	int ret = batch_push(s);
 
+	/*
+	 * An acknowledgement makes room, and TCP says so. Where nothing is left to be
+	 * acknowledged, it was memory that there was none of, and nobody will say.
+	 */
 	if (ret == -EAGAIN)
-		return ROUND_STOP;
+		return tcp_rtx_and_write_queues_empty(s->sock->sk) ? ROUND_NO_MEMORY : ROUND_STOP;
 	if (ret) {
 		tx_fail(s, ret);
 		return ROUND_STOP;
