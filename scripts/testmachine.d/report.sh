@@ -68,7 +68,7 @@ find_complaint()
 	local first
 	first=$(grep -n 'testmachine: the script starts' "$1" | head -n 1 | cut -d: -f1)
 	grep -nE "$COMPLAINTS" "$1" | grep -vE "$HARMLESS" |
-		awk -F: -v first="${first:-0}" '$1 > first { print $1; exit }'
+		awk -F: -v first="${first:-0}" '$1 > first { print $1; exit }' || true
 }
 
 show_complaint()

@@ -29,10 +29,10 @@ uml_memory_folder()
 start_uml()
 {
 	[[ -z $QEMU_EXTRA ]] || say "no QEMU here: without $QEMU_EXTRA"
-	# It leaves processes behind if it is not ended as a group.
+	# c: others read that image, too. UML leaves processes behind if it is not ended as a group.
 	TMPDIR=$(uml_memory_folder) timeout -k 5 $((TIMEOUT + GRACE)) \
 		"$(kernel_dir)/image" "mem=$MEM" "initrd=$WORK/initrd" \
-		"ubd0r=$(machine_dir)/root.ext4" "uml_dir=$WORK/" umid=machine \
+		"ubd0rc=$(machine_dir)/root.ext4" "uml_dir=$WORK/" umid=machine \
 		"${UML_ARGS[@]}" con0=null,fd:4 con1=null,fd:3 "$APPEND" \
 		"testmachine.out=$OUT" testmachine.output=/dev/tty1 \
 		3>&1 4> "$OUT/console.log" > "$OUT/qemu.log" 2>&1 < /dev/null |
