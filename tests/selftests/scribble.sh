@@ -43,14 +43,14 @@ both_hostile()
 
 hostile_round()
 {
-	both_hostile rping -s -a $A1 -p 7700 -V -- rping -c -a $A1 -p 7700 -V
+	both_hostile rping -s -a "$A1" -p 7700 -V -- rping -c -a "$A1" -p 7700 -V
 	both_hostile ib_write_bw -R -F -d srn0 -p 7701 -D 4 -- \
-		ib_write_bw -R -F -d srn0 -p 7701 -D 4 $A1
+		ib_write_bw -R -F -d srn0 -p 7701 -D 4 "$A1"
 	both_hostile ib_send_bw -R -F -d srn0 -p 7702 -D 4 -e -- \
-		ib_send_bw -R -F -d srn0 -p 7702 -D 4 -e $A1
+		ib_send_bw -R -F -d srn0 -p 7702 -D 4 -e "$A1"
 	both_hostile ib_read_bw -R -F -d srn0 -p 7703 -D 4 -- \
-		ib_read_bw -R -F -d srn0 -p 7703 -D 4 $A1
-	both_hostile ./load serve $A1 7704 5 -- ./load run $A1 7704 4 3 1
+		ib_read_bw -R -F -d srn0 -p 7703 -D 4 "$A1"
+	both_hostile ./load serve "$A1" 7704 5 -- ./load run "$A1" 7704 4 3 1
 	hostile 8 ./verbs_test --gtest_filter='*Srq*:*Batch*:*Posting*' --gtest_shuffle
 	hostile 8 ./verbs_test --gtest_filter='*Flush*:*Completion*:*Concurrency*' --gtest_shuffle
 	SCRIBBLE_SEED=$((SCRIBBLE_SEED + 1))
@@ -67,10 +67,10 @@ all_rounds()
 # The good ones: a load whose every operation must succeed, without a broken connection.
 good_load()
 {
-	./load serve $A1 $GOOD 600 > /tmp/good-server.log 2>&1 &
+	./load serve "$A1" "$GOOD" 600 > /tmp/good-server.log 2>&1 &
 	good_server=$!
-	wait_listening $GOOD || return
-	./load run $A1 $GOOD 600 2 1 > /tmp/good-client.log 2>&1 &
+	wait_listening "$GOOD" || return
+	./load run "$A1" "$GOOD" 600 2 1 > /tmp/good-client.log 2>&1 &
 	good_client=$!
 }
 
@@ -103,5 +103,5 @@ note "hostile programs said: $(grep -cE 'error|fail|Fail|FAILED' /tmp/hostile.lo
 run_check "the good ones are unharmed" good_load_was_unharmed
 note "$(cat /tmp/good-client.log)"
 run_check "nothing is left of the hostile ones" hostile_ones_are_gone
-pair "rping works on that link" 7174 rping -s -a $A1 -C 10 -- rping -c -a $A1 -C 10 -V
+pair "rping works on that link" 7174 rping -s -a "$A1" -C 10 -- rping -c -a "$A1" -C 10 -V
 finish

@@ -42,7 +42,7 @@ fuzz_together()
 			tail -n 3 "/tmp/fuzz.$i"
 		}
 	done
-	return $status
+	return "$status"
 }
 
 show() { note "$(tail -n 40 "$CHECK_OUTPUT")"; }
@@ -53,5 +53,5 @@ run_check "a link" dummy_link
 run_check "as root" fuzz && show
 run_check "as nobody" fuzz_as_nobody && note "$(tail -n 1 "$CHECK_OUTPUT")"
 run_check "three at once" fuzz_together
-pair "rping works on that device" 7174 rping -s -a $A1 -C 10 -- rping -c -a $A1 -C 10 -V
+pair "rping works on that device" 7174 rping -s -a "$A1" -C 10 -- rping -c -a "$A1" -C 10 -V
 finish
