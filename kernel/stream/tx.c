@@ -7,7 +7,6 @@
 #include <linux/slab.h>
 #include <linux/tcp.h>
 #include <linux/uio.h>
-#include <net/tcp.h>
 
 #include "../verbs/device.h"
 #include "stream.h"
@@ -298,11 +297,11 @@ static enum round_result tx_push(struct srn_stream *s)
 	int ret = batch_push(s);
 
 	/*
-	 * An acknowledgement makes room, and TCP says so. Where nothing is left to be
-	 * acknowledged, it was memory that there was none of, and nobody will say.
+	 * Either the socket is full, and an acknowledgement will make room, or TCP had no
+	 * memory. It calls sk_write_space() in both cases, also where nothing is in flight.
 	 */
 	if (ret == -EAGAIN)
-		return tcp_rtx_and_write_queues_empty(s->sock->sk) ? ROUND_NO_MEMORY : ROUND_STOP;
+		return ROUND_STOP;
 	if (ret) {
 		tx_fail(s, ret);
 		return ROUND_STOP;

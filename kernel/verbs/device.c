@@ -48,6 +48,8 @@ bool srn_count_inc(struct srn_device *dev, enum srn_limit kind)
  * @map: the mapping, NULL for a kernel consumer
  * @resp: for a process, where it finds the mapping
  *
+ * The memory is charged to the memory cgroup of the caller.
+ *
  * Context: process.
  *
  * Return: zeroed memory or an error pointer.
@@ -63,12 +65,12 @@ void *srn_ring_alloc(struct ib_udata *udata, size_t size, struct srn_mmap **map,
 	*map = NULL;
 	size = PAGE_ALIGN(size);
 	if (!udata) {
-		memory = vzalloc(size);
+		memory = __vmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 		return memory ?: ERR_PTR(-ENOMEM);
 	}
 	uc = rdma_udata_to_drv_context(udata, struct srn_ucontext, ibuc);
-	m = kzalloc(sizeof(*m), GFP_KERNEL);
-	memory = vmalloc_user(size);
+	m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
+	memory = __vmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	if (!m || !memory) {
 		ret = -ENOMEM;
 		goto err;
@@ -117,6 +119,17 @@ int srn_copy_response(struct ib_udata *udata, void *resp, size_t size)
 	return ib_copy_to_udata(udata, resp, min(size, udata->outlen));
 }
 
+/* remap_vmalloc_range() wants memory of vmalloc_user(), which no cgroup is charged for. */
+static int map_pages(struct vm_area_struct *vma, void *memory)
+{
+	unsigned long at;
+	int ret = 0;
+
+	for (at = vma->vm_start; at < vma->vm_end && !ret; at += PAGE_SIZE)
+		ret = vm_insert_page(vma, at, vmalloc_to_page(memory + (at - vma->vm_start)));
+	return ret;
+}
+
 static int srn_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma)
 {
 	size_t size = vma->vm_end - vma->vm_start;
@@ -129,8 +142,7 @@ static int srn_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma)
 	if (!entry)
 		return -EINVAL;
 	if (size <= entry->npages * PAGE_SIZE)
-		ret = remap_vmalloc_range(vma, container_of(entry, struct srn_mmap, entry)->memory,
-					  0);
+		ret = map_pages(vma, container_of(entry, struct srn_mmap, entry)->memory);
 	rdma_user_mmap_entry_put(entry);
 	return ret;
 }

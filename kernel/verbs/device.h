@@ -95,7 +95,7 @@ struct srn_pd {
 /* A mapping handed to user space; it owns the memory. */
 struct srn_mmap {
 	struct rdma_user_mmap_entry entry;
-	void *memory;		/* vmalloc_user() */
+	void *memory;		/* __vmalloc() */
 };
 
 static inline struct srn_device *to_srn_dev(struct ib_device *ibdev)

@@ -22,8 +22,8 @@ static struct srn_mr *mr_alloc(struct ib_pd *pd, enum srn_mem_type type, u32 acc
 
 	if (!srn_count_inc(dev, SRN_LIMIT_MR))
 		return ERR_PTR(-ENOMEM);
-	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
-	mem = kzalloc(sizeof(*mem), GFP_KERNEL);
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
+	mem = kzalloc(sizeof(*mem), GFP_KERNEL_ACCOUNT);
 	if (!mr || !mem) {
 		srn_count_dec(dev, SRN_LIMIT_MR);
 		kfree(mem);
@@ -170,7 +170,7 @@ struct ib_mr *srn_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_num_s
 	mr = mr_alloc(pd, SRN_MEM_FAST_REG, 0);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	mr->mem->blocks = kvcalloc(max_num_sg, sizeof(u64), GFP_KERNEL);
+	mr->mem->blocks = kvcalloc(max_num_sg, sizeof(u64), GFP_KERNEL_ACCOUNT);
 	if (mr->mem->blocks) {
 		mr->mem->max_blocks = max_num_sg;
 		ret = mr_publish(mr);

@@ -95,7 +95,8 @@ static int alloc_queues(struct srn_qp *qp, struct ib_udata *udata,
 	size_t sq_size = udata ? (size_t)qp->sq.depth * qp->sq.user_stride : 0;
 	size_t rq_size = (size_t)qp->rq.depth * qp->rq.stride;
 
-	qp->sq.sends = vzalloc((size_t)qp->sq.depth * qp->sq.stride);
+	qp->sq.sends = __vmalloc((size_t)qp->sq.depth * qp->sq.stride,
+				 GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	if (!qp->sq.sends)
 		return -ENOMEM;
 	qp->ctrl = srn_ring_alloc(udata, sizeof(*qp->ctrl) + sq_size + rq_size, &qp->map,

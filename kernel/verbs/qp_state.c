@@ -140,7 +140,7 @@ int srn_qp_connect(struct srn_qp *qp, struct socket *sock, const struct srn_qp_c
 
 	mutex_lock(&qp->conn_mutex);
 	qp->irq.depth = roundup_pow_of_two(max(conn->ird, 1u));
-	qp->irq.reads = kcalloc(qp->irq.depth, sizeof(*qp->irq.reads), GFP_KERNEL);
+	qp->irq.reads = kcalloc(qp->irq.depth, sizeof(*qp->irq.reads), GFP_KERNEL_ACCOUNT);
 	if (!qp->irq.reads) {
 		mutex_unlock(&qp->conn_mutex);
 		return -ENOMEM;

@@ -3,7 +3,7 @@
 // one in its second, and so on until it asks for no more. Whatever is hit, the operation does its
 // work or reports an error, and afterwards it works. Needs a kernel with fault injection.
 //
-//   fail_nth ADDRESS NETDEV     ADDRESS is of a link; NETDEV has none
+//   fail_nth ADDRESS NETDEV [OPERATION]     ADDRESS is of a link; NETDEV has none
 //
 // One line for each operation: "pass" or "fail", its name, and what happened.
 #include <fcntl.h>
@@ -56,23 +56,32 @@ private:
     int fd_;
 };
 
+result<void> nothing() {
+    return {};
+}
+
 struct operation {
     const char* name;
     std::function<result<void>()> run;
+    /// Without faults, after a run that went well: did it really?
+    std::function<result<void>()> finish = nothing;
     /// Without faults, after each run: as before, so that it can be run again.
     std::function<void()> restore = [] {};
 };
 
 constexpr unsigned most_faults = 2000;
+unsigned current_fault = 0;
 
 /// True if the operation takes every fault well.
 bool torment(const operation& op) {
     std::map<int, unsigned> errors;
     unsigned tolerated = 0;
     for (unsigned nth = 1; nth <= most_faults; ++nth) {
+        current_fault = nth;
         fault f(nth);
-        const result<void> outcome = op.run();
+        result<void> outcome = op.run();
         const bool hit = f.end();
+        if (outcome) outcome = op.finish();
         op.restore();
         if (!hit) {
             if (outcome && nth == 1) {
@@ -162,14 +171,19 @@ public:
         const auto state = end_->qp().state();
         if (!state || *state != IBV_QPS_RTS || in_doubt_) connect();
         in_doubt_ = false;
+        // An acknowledgement that is still on its way would help out after a fault.
+        std::this_thread::sleep_for(100ms);
     }
 
-    /// Posts under the fault; what was posted completes. Sleeps between polls: the event of a
-    /// completion is the core's, which loses it when it has no memory for it.
-    result<void> transfer(ibv_wr_opcode opcode) {
-        const result<void> posted = post(opcode);
+    result<void> post(ibv_wr_opcode opcode) {
+        const result<void> posted = post_one(opcode);
         in_doubt_ = !posted;
-        if (!posted) return posted;
+        return posted;
+    }
+
+    /// What was posted completes. Sleeps between polls: the event of a completion is the core's,
+    /// which loses it when it has no memory for it.
+    result<void> complete() {
         ibv_wc wc{};
         for (const softrnic::deadline until = 30s; !until.expired();) {
             const auto got = end_->send_cq().poll(std::span(&wc, 1));
@@ -181,13 +195,13 @@ public:
             if (!softrnic::ok(wc)) return softrnic::detail::fail(EIO, "completion");
             return {};
         }
-        die("posted work does not complete");
+        die("posted work does not complete, fault " + std::to_string(current_fault));
     }
 
     softrnic::connection& end() { return *end_; }
 
 private:
-    result<void> post(ibv_wr_opcode opcode) {
+    result<void> post_one(ibv_wr_opcode opcode) {
         const auto all = memory_->all();
         switch (opcode) {
             case IBV_WR_RDMA_WRITE: return end_->qp().write(all, remote_);
@@ -261,12 +275,13 @@ std::vector<operation> connection_operations(const softrnic::address& where,
         {"listen", made_and_closed([=] { return softrnic::listen(where.with_port(0)); })},
         {"resolve", made_and_closed([=] { return softrnic::resolve(peer); })},
         {"connect and leave", made_and_closed([=] { return softrnic::dial(peer); })},
-        {"disconnect", [&c] { return c.end().disconnect(); }, [&c] { c.repair(); }},
+        {"disconnect", [&c] { return c.end().disconnect(); }, nothing, [&c] { c.repair(); }},
     };
     for (const auto& [name, opcode] :
          {std::pair{"Write", IBV_WR_RDMA_WRITE}, std::pair{"Send", IBV_WR_SEND},
           std::pair{"Read", IBV_WR_RDMA_READ}})
-        all.push_back({name, [&c, opcode] { return c.transfer(opcode); }, [&c] { c.repair(); }});
+        all.push_back({name, [&c, opcode] { return c.post(opcode); }, [&c] { return c.complete(); },
+                       [&c] { c.repair(); }});
     return all;
 }
 
@@ -278,14 +293,15 @@ std::vector<operation> link_operations(const std::string& netdev) {
         if (!made && made.error().code != EEXIST) die(made.error().message());
     };
     return {
-        {"link add", [netdev] { return robustness::link_add(name, netdev); }, remove},
-        {"link delete", [] { return robustness::link_delete(name); }, add},
+        {"link add", [netdev] { return robustness::link_add(name, netdev); }, nothing, remove},
+        {"link delete", [] { return robustness::link_delete(name); }, nothing, add},
     };
 }
 
-bool torment_all(const std::vector<operation>& operations) {
+bool torment_all(const std::vector<operation>& operations, const std::string& only) {
     bool good = true;
     for (const operation& op : operations) {
+        if (!only.empty() && only != op.name) continue;
         good &= torment(op);
         std::fflush(stdout);
     }
@@ -295,7 +311,8 @@ bool torment_all(const std::vector<operation>& operations) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 3) die("usage: fail_nth ADDRESS NETDEV");
+    if (argc < 3) die("usage: fail_nth ADDRESS NETDEV [OPERATION]");
+    const std::string only = argc > 3 ? argv[3] : "";
     const softrnic::address where = must(softrnic::address::resolve(argv[1], 0));
     const softrnic::connection route = must(softrnic::resolve(where.with_port(1)));
     const softrnic::pd domain = must(softrnic::pd::create(route.context()));
@@ -303,9 +320,9 @@ int main(int argc, char** argv) {
     server s(where);
     client c(s.where());
 
-    bool good = torment_all(verbs_operations(route, domain, queue));
-    good &= torment_all(connection_operations(where, s.where(), c));
-    good &= torment_all(link_operations(argv[2]));
+    bool good = torment_all(verbs_operations(route, domain, queue), only);
+    good &= torment_all(connection_operations(where, s.where(), c), only);
+    good &= torment_all(link_operations(argv[2]), only);
     (void)robustness::link_delete("srnfault");
     return good ? 0 : 1;
 }
