@@ -86,6 +86,14 @@ test: $(if $(K),debug-module,guest-module) tests ## one test in the test machine
 check-debug: debug-module tests ## all tests of the test machine on a kernel that sees mistakes (K=uml, qemu or kcsan)
 	@SRN_KERNEL=$(K_OR_UML) scripts/run-tests guest
 
+MINUTES ?= 30
+SEED ?= $(shell od -An -N2 -tu2 /dev/urandom | tr -d ' ')
+.PHONY: soak
+soak: $(if $(K),debug-module,guest-module) tests ## everything at once, at random, for long (MINUTES=30, SEED=…, K=uml: debug kernel)
+	@MINUTES=$(MINUTES) SEED=$(SEED) SRN_ENV='MINUTES SEED' SRN_KERNEL=$(or $(K),stock) \
+		SRN_TESTS=tests/soak SRN_TIMEOUT=$$(($(MINUTES) * 60 + 600)) \
+		scripts/run-tests --verbose guest soak
+
 .PHONY: unit
 unit: tests ## unit tests on this host
 	@scripts/run-tests unit

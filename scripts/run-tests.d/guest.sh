@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# tests/selftests/*.sh, each in a fresh test machine. A script says what it
+# $TESTS/*.sh, each in a fresh test machine. A script says what it
 # needs in comment lines near its top:
 #
 #	# files: build/tests/verbs/verbs_test build/provider/examples/*
@@ -16,13 +16,13 @@ test_guest()
 	local name script running=0
 	local -a names=("$@")
 	if ((${#names[@]} == 0)); then
-		for script in tests/selftests/*.sh; do
+		for script in "$TESTS"/*.sh; do
 			[[ -e $script ]] && names+=("$(basename "$script" .sh)")
 		done
 	fi
 	for name in "${names[@]}"; do
-		if [[ ! -e tests/selftests/$name.sh ]]; then
-			result "$name" 0 1 0 0 "no tests/selftests/$name.sh"
+		if [[ ! -e $TESTS/$name.sh ]]; then
+			result "$name" 0 1 0 0 "no $TESTS/$name.sh"
 			continue
 		fi
 		if ((JOBS > 1)) && [[ -z $VERBOSE ]]; then
@@ -40,7 +40,7 @@ test_guest()
 	if ((JOBS > 1)) && [[ -z $VERBOSE ]]; then
 		wait
 		for name in "${names[@]}"; do
-			[[ ! -e tests/selftests/$name.sh ]] || show_guest_test "$name"
+			[[ ! -e $TESTS/$name.sh ]] || show_guest_test "$name"
 		done
 	fi
 }
@@ -54,14 +54,16 @@ header()
 # Run one test; leave its logs and ".counts" in its folder.
 run_guest_test()
 {
-	local name=$1 script=tests/selftests/$1.sh dir=$LOGS/$1 status=0
+	local name=$1 script=$TESTS/$1.sh dir=$LOGS/$1 status=0
 	local start=$EPOCHREALTIME key value pattern file
 	local -a options=(--name "$name" --out "$dir") files=()
 	for key in timeout mem smp qemu; do
 		value=$(header "$script" $key)
 		[[ -z $value ]] || options+=("--$key" "$value")
 	done
-	if [[ ${SRN_KERNEL:-stock} != stock ]]; then
+	if [[ -n ${SRN_TIMEOUT:-} ]]; then
+		options+=(--timeout "$SRN_TIMEOUT")
+	elif [[ ${SRN_KERNEL:-stock} != stock ]]; then
 		# Checks take time; the last option counts.
 		value=$(header "$script" timeout)
 		options+=(--timeout $((${value:-300} * 4)))

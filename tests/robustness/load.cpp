@@ -26,6 +26,7 @@ constexpr const char* usage =
     "       load run ADDRESS PORT SECONDS CONNECTIONS SEED\n"
     "ADDRESS is one of the device to serve on, or of the server.\n"
     "Last line: operations done, connections made, broken, refused, the longest operation.\n"
+    "LOAD_REPORT: print that line every so many seconds.\n"
     "Exit status: 0, also if the device went; 1 for what cannot be; 3 if nothing was done.\n";
 
 constexpr std::uint32_t memory_size = 1U << 20;
@@ -207,11 +208,30 @@ void run(const softrnic::address& peer, unsigned connections, std::uint64_t seed
     watcher.join();
 }
 
+void print_totals() {
+    std::printf("%s%llu operations, %llu connections, %llu broken, %llu refused, longest %.1f ms\n",
+                device_gone ? "device gone: " : "",
+                static_cast<unsigned long long>(total.operations),
+                static_cast<unsigned long long>(total.connections),
+                static_cast<unsigned long long>(total.broken),
+                static_cast<unsigned long long>(total.refused),
+                static_cast<double>(total.longest_us) / 1000);
+    std::fflush(stdout);
+}
+
 /// At its end the program has this long to come to it.
 void stop_after(std::chrono::seconds time) {
     std::thread([time] {
         const auto end = clock_type::now() + time;
-        while (!over() && clock_type::now() < end) std::this_thread::sleep_for(100ms);
+        // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody changes the environment
+        const char* period = std::getenv("LOAD_REPORT");
+        auto report = clock_type::now();
+        while (!over() && clock_type::now() < end) {
+            std::this_thread::sleep_for(100ms);
+            if (period == nullptr || clock_type::now() < report) continue;
+            report += std::chrono::seconds(std::stoul(period));
+            print_totals();
+        }
         stopped = true;
         std::this_thread::sleep_for(60s);
         die("it does not come to an end");
@@ -232,12 +252,6 @@ int main(int argc, char** argv) {
     } else {
         run(where, static_cast<unsigned>(std::stoul(args[4])), std::stoull(args[5]));
     }
-    std::printf("%s%llu operations, %llu connections, %llu broken, %llu refused, longest %.1f ms\n",
-                device_gone ? "device gone: " : "",
-                static_cast<unsigned long long>(total.operations),
-                static_cast<unsigned long long>(total.connections),
-                static_cast<unsigned long long>(total.broken),
-                static_cast<unsigned long long>(total.refused),
-                static_cast<double>(total.longest_us) / 1000);
+    print_totals();
     return total.operations > 0 ? 0 : 3;
 }

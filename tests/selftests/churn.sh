@@ -9,199 +9,12 @@
 #
 # CHURN_ROUNDS: how many rounds (11). Each way comes once before any comes again.
 . lib/ktap.sh
-. lib/topology.sh
+. lib/churn.sh
 
 : "${CHURN_ROUNDS:=11}"
-B4=10.0.0.2 PORT=7500
 WAYS=(link_delete netdev_delete namespace_delete module_remove netdev_down address_removed
 	mtu_changed names_changed moved_to_namespace link_deleted_at_both users_stopped)
 
-server_log=/tmp/load-server.log client_log=/tmp/load-client.log
-
-start_load()
-{
-	ip netns exec b ./load serve "$B4" "$PORT" 60 > "$server_log" 2>&1 &
-	server=$!
-	wait_listening "$PORT" || return
-	ip netns exec a ./load run "$B4" "$PORT" 60 3 "$round" > "$client_log" 2>&1 &
-	client=$!
-	wait_until 15 both_devices_busy || {
-		echo "no load"
-		return 1
-	}
-}
-
-both_devices_busy()
-{
-	(($(rdma resource show qp link srna | grep -c RTS) >= 3)) &&
-		(($(rdma resource show qp link srnb | grep -c RTS) >= 3))
-}
-
-both_gone() { process_gone "$client" && process_gone "$server"; }
-process_gone() { ! kill -0 "$1" 2> /dev/null; }
-
-# told PID LOG: this user ended by itself because its device went.
-told()
-{
-	wait_until 30 process_gone "$1" || {
-		echo "it does not notice: $2"
-		cat "/proc/$1/stack" 2> /dev/null
-		return 1
-	}
-	wait "$1"
-	grep -q '^device gone' "$2" || {
-		echo "it was not told that the device went: $(< "$2")"
-		return 1
-	}
-}
-
-# end_load: users that still have their devices end in good order.
-end_load()
-{
-	kill -TERM "$client" "$server" 2> /dev/null
-	wait_until 30 both_gone || {
-		echo "the load does not end: $(cat "/proc/$client/stack" "/proc/$server/stack")"
-		return 1
-	}
-	wait "$client" || {
-		echo "client: status $?: $(< "$client_log")"
-		return 1
-	}
-	wait "$server" || {
-		echo "server: status $?: $(< "$server_log")"
-		return 1
-	}
-}
-
-# Work goes on: 20 more connections or operations than now.
-goes_on()
-{
-	local before
-	before=$(packets)
-	wait_until 15 more_packets_than $((before + 200)) || {
-		echo "no traffic any more"
-		return 1
-	}
-}
-
-packets() { in_b cat /sys/class/net/vb/statistics/rx_packets 2> /dev/null || echo 0; }
-more_packets_than() { (($(packets) > $1)); }
-
-no_link() { [[ ! -e /sys/class/infiniband/$1 ]]; }
-
-way_link_delete()
-{
-	rdma link delete srna || return
-	told "$client" "$client_log" || return
-	kill -TERM "$server"
-	wait "$server"
-	rdma link delete srnb
-}
-
-way_link_deleted_at_both()
-{
-	rdma link delete srnb & rdma link delete srna
-	wait $! || return
-	told "$client" "$client_log" && told "$server" "$server_log"
-}
-
-# One veth takes its peer along.
-way_netdev_delete()
-{
-	ip -n a link delete va || return
-	told "$client" "$client_log" && told "$server" "$server_log" &&
-		wait_until 10 no_link srna && wait_until 10 no_link srnb
-}
-
-# The namespace goes with its last process.
-way_namespace_delete()
-{
-	ip netns delete a
-	kill -KILL "$client"
-	wait "$client" 2> /dev/null
-	told "$server" "$server_log" && wait_until 10 no_link srna
-}
-
-way_module_remove()
-{
-	rmmod softrnic || return
-	told "$client" "$client_log" && told "$server" "$server_log"
-}
-
-way_netdev_down()
-{
-	ip -n a link set va down
-	sleep 1
-	ip -n a link set va up
-	ip -n a addr add fd00::1/64 dev va nodad 2> /dev/null
-	goes_on && end_load
-}
-
-way_address_removed()
-{
-	ip -n b addr del "$B4"/24 dev vb
-	sleep 1
-	ip -n b addr add "$B4"/24 dev vb
-	goes_on && end_load
-}
-
-way_mtu_changed()
-{
-	local mtu
-	for mtu in 9000 1400 600 1500; do
-		ip -n a link set va mtu "$mtu"
-		ip -n b link set vb mtu "$mtu"
-		goes_on || return
-	done
-	end_load
-}
-
-way_names_changed()
-{
-	rdma dev set srna name srnx && rdma dev set srnx name srna || return
-	ip -n a link set va down && ip -n a link set va name vx && ip -n a link set vx up &&
-		ip -n a addr add fd00::1/64 dev vx nodad || return
-	goes_on && end_load
-}
-
-# In exclusive mode the core takes a device away from its users when it moves it to another
-# namespace. The mode can be set only while there is one.
-way_moved_to_namespace()
-{
-	rdma system set netns exclusive && dummy_link 1500 || return
-	./load serve 10.1.0.1 "$PORT" 60 > "$server_log" 2>&1 &
-	server=$!
-	wait_listening "$PORT" || return
-	./load run 10.1.0.1 "$PORT" 60 3 "$round" > "$client_log" 2>&1 &
-	client=$!
-	wait_until 15 traffic_on_own_address || return
-	ip netns add a && rdma dev set srn0 netns a || return
-	told "$client" "$client_log" && told "$server" "$server_log"
-}
-
-traffic_on_own_address()
-{
-	(($(rdma resource show qp link srn0 | grep -c RTS) >= 6))
-}
-
-five_connections() { (($(rdma resource show qp link srna | grep -c RTS) >= 5)); }
-
-# SIGSTOP with rings full: others go on, and their end is not held up.
-way_users_stopped()
-{
-	ip netns exec a ./load run "$B4" "$PORT" 60 2 $((round + 1000)) > /tmp/load-stopped.log 2>&1 &
-	local stopped=$!
-	wait_until 15 five_connections || return
-	kill -STOP "$stopped"
-	goes_on || return
-	rdma link delete srna || return
-	told "$client" "$client_log" || return
-	kill -CONT "$stopped"
-	told "$stopped" /tmp/load-stopped.log || return
-	kill -TERM "$server"
-	wait "$server"
-	return 0
-}
 
 one_round()
 {
@@ -211,22 +24,15 @@ one_round()
 	"way_$1"
 }
 
-no_links() { no_link srn0 && no_link srna && no_link srnb; }
-
 # Namespaces are gone some time after their deletion.
 shared_again() { rdma system set netns shared 2> /dev/null; }
 
 clean_up()
 {
-	kill -KILL "$client" "$server" 2> /dev/null
-	pkill -KILL -x load
-	wait
 	in_a rdma link delete srn0 2> /dev/null
 	ip link delete dummy0 2> /dev/null
-	rdma link delete srna 2> /dev/null
-	rdma link delete srnb 2> /dev/null
-	ip netns delete a 2> /dev/null
-	ip netns delete b 2> /dev/null
+	pkill -KILL -x load
+	remove_load
 	wait_until 10 no_links && { rmmod softrnic 2> /dev/null || true; }
 	wait_until 10 shared_again && [[ ! -e /sys/module/softrnic ]]
 }
@@ -236,7 +42,6 @@ for ((round = 0; round < CHURN_ROUNDS; round++)); do
 	way=${WAYS[round % ${#WAYS[@]}]}
 	run_check "round $((round + 1)), ${way//_/ }" one_round "$way" ||
 		note "$(tail -n 3 $client_log $server_log 2>&1)"
-	client='' server=''
 	run_check "round $((round + 1)), nothing stays behind" clean_up
 done
 finish

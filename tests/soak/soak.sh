@@ -1,0 +1,248 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# files: build/tests/robustness/load build/tests/hostile/scribble.so build/tests/hostile/uverbs_fuzz build/tests/verbs/verbs_test
+# mem: 3G
+#
+# Everything that can happen to links, mixed at random, for a long time; run by "make soak".
+# All the while a reference load on a link of its own must lose nothing.
+#
+# MINUTES: how long (30). SEED: of what happens; printed, by chance otherwise.
+. lib/ktap.sh
+. lib/churn.sh
+
+: "${MINUTES:=30}" "${SEED:=$RANDOM}"
+A1=10.1.0.1 REFERENCE=7400
+RANDOM=$SEED
+
+# What can happen, and how often in relation to each other.
+ACTIONS=(
+	way_link_delete way_netdev_delete way_namespace_delete way_netdev_down way_address_removed
+	way_mtu_changed way_names_changed way_link_deleted_at_both way_users_stopped
+	server_killed server_killed client_killed client_killed
+	bad_network bad_network bad_network bad_network
+	strangers perftest perftest rpings verbs_tests verbs_tests
+	scribblers scribblers uverbs_fuzzer
+)
+declare -A DONE=() FAILED=()
+
+between() { echo $(($1 + RANDOM % ($2 - $1 + 1))); }
+one_of() { shift $((RANDOM % $#)) && echo "$1"; }
+
+server_killed()
+{
+	sleep "0.$(between 0 9)"
+	kill -KILL "$server"
+	wait "$server" 2> /dev/null
+	ip netns exec b ./load serve "$B4" "$PORT" 60 > "$server_log" 2>&1 &
+	server=$!
+	wait_until 20 both_devices_busy && end_load
+}
+
+client_killed()
+{
+	sleep "0.$(between 0 9)"
+	kill -KILL "$client"
+	wait "$client" 2> /dev/null
+	ip netns exec a ./load run "$B4" "$PORT" 60 3 "$round" > "$client_log" 2>&1 &
+	client=$!
+	wait_until 20 both_devices_busy && end_load
+}
+
+# Where TCP's checksum is left to the card, corruption reaches the CRC.
+bad_network()
+{
+	local kind
+	kind=$(one_of "loss 3%" "delay 5ms 3ms" "delay 10ms reorder 30% 50%" "duplicate 5%" \
+		"corrupt 1%" "loss 2% corrupt 0.5% duplicate 2% delay 2ms 1ms")
+	one_of "tx off" "tx on" | xargs -n 2 ip netns exec a ethtool -K va > /dev/null
+	# shellcheck disable=SC2086
+	tc -n a qdisc add dev va root netem $kind && tc -n b qdisc add dev vb root netem $kind ||
+		return
+	sleep "$(between 2 6)"
+	tc -n a qdisc del dev va root
+	tc -n b qdisc del dev vb root
+	goes_on && end_load
+}
+
+strangers()
+{
+	local i
+	for i in {1..20}; do
+		head -c $((RANDOM % 4000)) /dev/urandom |
+			ip netns exec a timeout 2 nc -q "$(between 0 1)" "$B4" "$PORT" > /dev/null &
+	done
+	sleep 3
+	goes_on && end_load
+}
+
+perftest()
+{
+	local tool options
+	tool=$(one_of ib_write_bw ib_read_bw ib_send_bw ib_send_lat ib_write_lat ib_read_lat)
+	options=(-R -F -s "$(one_of 1 64 4096 65536)" -n 200 -p 7800)
+	end_load || return
+	CLIENT_LOG=/tmp/perftest.log
+	# A client that comes before the server listens again is refused.
+	perftest_once "$tool" "${options[@]}" && return
+	if grep -q CM_EVENT_REJECTED $CLIENT_LOG; then
+		perftest_once "$tool" "${options[@]}" && return
+	fi
+	echo "$tool ${options[*]}: $(tail -n 3 $CLIENT_LOG)"
+	return 1
+}
+
+perftest_once()
+{
+	local server
+	timeout -k 2 40 ip netns exec b "$@" -d srnb > /tmp/perftest-server.log 2>&1 &
+	server=$!
+	wait_listening 7800 || return
+	timeout -k 2 40 ip netns exec a "$@" -d srna "$B4" > $CLIENT_LOG 2>&1 || {
+		kill -KILL "$server"
+		wait "$server" 2> /dev/null
+		return 1
+	}
+	wait "$server"
+}
+
+rpings()
+{
+	timeout -k 2 40 ip netns exec b rping -s -a "$B4" -C 50 -V > /dev/null 2>&1 &
+	wait_listening 7174 || return
+	timeout -k 2 40 ip netns exec a rping -c -a "$B4" -C 50 -S "$(between 100 60000)" -V && end_load
+}
+
+verbs_tests()
+{
+	local suites
+	suites=$(one_of 'Batch.*:Posting.*' 'Srq*.*:Completion*.*' 'Flush.*:*Access*.*' \
+		'Small/*:Inline/*' 'Limits.*:Connection.*' 'Concurrency.*:Deregistration.*')
+	SRN_SERVER_ADDR=$A1 timeout -k 2 90 ./verbs_test --gtest_filter="$suites:-Limits.AsMany*" \
+		--gtest_shuffle --gtest_random_seed=$((RANDOM % 99999)) > /tmp/verbs.log 2>&1 || {
+		echo "verbs_test $suites: status $?"
+		grep -B20 FAILED /tmp/verbs.log | head -n 60
+		return 1
+	}
+	end_load
+}
+
+# On the links of the load, which goes on.
+scribblers()
+{
+	local seed=$RANDOM
+	timeout -k 1 8 env SCRIBBLE_SEED=$seed LD_PRELOAD="$PWD/scribble.so" \
+		ip netns exec b ./load serve "$B4" 7900 6 > /dev/null 2>&1 &
+	sleep 1
+	timeout -k 1 6 env SCRIBBLE_SEED=$seed LD_PRELOAD="$PWD/scribble.so" \
+		ip netns exec a ./load run "$B4" 7900 4 3 1 > /dev/null 2>&1
+	wait $!
+	goes_on && end_load
+}
+
+uverbs_fuzzer()
+{
+	local device
+	device=$(basename "$(echo /sys/class/infiniband/srna/device/infiniband_verbs/uverbs* \
+		/sys/class/infiniband_verbs/uverbs* | tr ' ' '\n' | while read -r path; do
+			[[ $(cat "$path/ibdev" 2> /dev/null) == srna ]] && echo "$path"
+		done | head -n 1)")
+	timeout -k 2 40 ./uverbs_fuzz "/dev/infiniband/$device" 5 $RANDOM || return
+	goes_on && end_load
+}
+
+kib_of() { awk -v key="$1:" '$1 == key { print $2 }' /proc/meminfo; }
+# What the kernel cannot take back: leaks show here.
+held_mib() { echo $((($(kib_of SUnreclaim) + $(kib_of VmallocUsed) + $(kib_of KernelStack)) / 1024)); }
+# Neither those that wait for the time after their end nor those of the reference, which
+# come and go.
+tcp_sockets() { ss -Htan state all exclude time-wait | wc -l; }
+
+act()
+{
+	local action=$1
+	round=$((round + 1))
+	two_namespaces 1500 > /dev/null && start_load && "$action"
+}
+
+progress()
+{
+	local passed=$((SECONDS - START))
+	note "$(printf '%02d:%02d of %d:00, %d things happened, %d went wrong; kernel holds %d MiB; %s' \
+		$((passed / 60)) $((passed % 60)) "$MINUTES" "$round" "${#FAILED[@]}" "$(held_mib)" \
+		"reference: $(tail -n 1 /tmp/reference.log)")"
+}
+
+one_thing()
+{
+	local action
+	action=$(one_of "${ACTIONS[@]}")
+	if ! act "$action" > /tmp/action.log 2>&1; then
+		FAILED[$action]="thing $round: $(tail -n 20 /tmp/action.log)
+$(tail -n 2 "$client_log" "$server_log")"
+		note "thing $round, $action, went wrong: ${FAILED[$action]}"
+	fi
+	remove_load > /tmp/removal.log 2>&1 || {
+		FAILED[$action]+="left something behind: $(cat /tmp/removal.log)"
+		note "thing $round, $action, left something behind"
+	}
+	DONE[$action]=$((${DONE[$action]:-0} + 1))
+}
+
+start_reference()
+{
+	cp load reference
+	./reference serve $A1 $REFERENCE $((MINUTES * 60 + 600)) > /tmp/reference-server.log 2>&1 &
+	reference_server=$!
+	wait_listening $REFERENCE || return
+	LOAD_REPORT=10 ./reference run $A1 $REFERENCE $((MINUTES * 60 + 600)) 2 "$SEED" \
+		> /tmp/reference.log 2>&1 &
+	reference=$!
+}
+
+reference_lost_nothing()
+{
+	kill -TERM "$reference" && wait "$reference" || return
+	kill -TERM "$reference_server" && wait "$reference_server" || return
+	tail -n 1 /tmp/reference.log
+	tail -n 1 /tmp/reference.log | grep -q ' 0 broken, 0 refused'
+}
+
+# The first things let caches grow. KASAN keeps what was freed, so there it says nothing.
+memory_is_steady()
+{
+	echo "the kernel held $early_mib MiB after the first tenth and $(held_mib) MiB at the end"
+	[[ -e /sys/kernel/debug/kmemleak ]] || (($(held_mib) - early_mib < 24))
+}
+
+no_sockets_stay() { wait_until 20 few_sockets; }
+few_sockets() { (($(tcp_sockets) <= early_sockets)); }
+
+chmod +x load verbs_test uverbs_fuzz
+note "seed $SEED, $MINUTES minutes"
+early_sockets=$(tcp_sockets)
+run_check "a link for the reference load" dummy_link || finish
+run_check "the reference load" start_reference || finish
+START=$SECONDS early_mib='' shown=$SECONDS
+while ((SECONDS - START < MINUTES * 60)); do
+	one_thing
+	if [[ -z $early_mib ]] && ((SECONDS - START > MINUTES * 6)); then
+		early_mib=$(held_mib)
+	fi
+	if ((SECONDS - shown > 20)); then
+		progress
+		shown=$SECONDS
+	fi
+done
+for action in "${!DONE[@]}"; do
+	if [[ -z ${FAILED[$action]:-} ]]; then
+		ok "${action//_/ }, ${DONE[$action]} times"
+	else
+		not_ok "${action//_/ }, ${DONE[$action]} times" "${FAILED[$action]}"
+	fi
+done
+run_check "the reference load lost nothing" reference_lost_nothing
+note "$(cat "$CHECK_OUTPUT")"
+run_check "memory is steady" memory_is_steady
+note "$(cat "$CHECK_OUTPUT")"
+run_check "no sockets stay" no_sockets_stay
+finish
