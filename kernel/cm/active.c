@@ -6,6 +6,7 @@
 #include <net/ipv6.h>
 #include <net/tcp_states.h>
 
+#include "../stream/keepalive.h"
 #include "../stream/sockhooks.h"
 #include "../verbs/qp.h"
 #include "cm.h"
@@ -227,6 +228,8 @@ static void connecting(struct srn_ep *ep)
 		srn_ep_connect_failed(ep, connect_status(ret));
 		return;
 	}
+	/* Not before: that the peer is reached at all has a limit of its own. */
+	srn_sock_keepalive(ep->sock);
 	ret = send_request(ep);
 	if (ret) {
 		srn_ep_connect_failed(ep, connect_status(ret));

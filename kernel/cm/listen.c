@@ -12,6 +12,7 @@
 #include <net/tcp_states.h>
 
 #include "../compat/compat.h"
+#include "../stream/keepalive.h"
 #include "../stream/sockhooks.h"
 #include "cm.h"
 
@@ -97,6 +98,7 @@ static void port_work(struct work_struct *work)
 	while (!kernel_accept(port->sock, &sock, O_NONBLOCK)) {
 		srn_sock_unhook(sock->sk);
 		srn_sock_setup(sock);
+		srn_sock_keepalive(sock);
 		/* Under the mutex the listener's link cannot go away. */
 		mutex_lock(&ports_mutex);
 		ep = find_listener(port, sock);

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * How long a peer may be silent before its connection ends.
+ */
+#ifndef SRN_KEEPALIVE_H
+#define SRN_KEEPALIVE_H
+
+#include <linux/net.h>
+
+void srn_sock_keepalive(struct socket *sock);
+
+#endif /* SRN_KEEPALIVE_H */
