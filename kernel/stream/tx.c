@@ -297,7 +297,7 @@ static enum round_result tx_push(struct srn_stream *s)
 	int ret = batch_push(s);
 
 	/*
-	 * Either the socket is full, and an acknowledgement will make room, or TCP had no
+	 * Either the socket is full, and the peer will make room, or TCP had no
 	 * memory. It calls sk_write_space() in both cases, also where nothing is in flight.
 	 */
 	if (ret == -EAGAIN)

@@ -154,6 +154,9 @@ static void to_kernel_wc(const struct srn_cq *cq, const struct srn_cqe *cqe, str
 	if (cqe->flags & SRN_CQE_WITH_INV) {
 		wc->wc_flags = IB_WC_WITH_INVALIDATE;
 		wc->ex.invalidate_rkey = cqe->ex;
+	} else if (cqe->flags & SRN_CQE_WITH_IMM) {
+		wc->wc_flags = IB_WC_WITH_IMM;
+		wc->ex.imm_data = (__force __be32)cqe->ex;
 	}
 }
 

@@ -214,7 +214,9 @@ static int srn_query_device(struct ib_device *ibdev, struct ib_device_attr *attr
 	attr->max_qp_rd_atom = SRN_MAX_READ_DEPTH;
 	attr->max_qp_init_rd_atom = SRN_MAX_READ_DEPTH;
 	attr->max_res_rd_atom = SRN_MAX_READ_DEPTH * SRN_MAX_QP;
-	attr->atomic_cap = IB_ATOMIC_NONE;
+	/* Also for the programs of this host: the bus is locked for it. */
+	attr->atomic_cap = IB_ATOMIC_GLOB;
+	attr->masked_atomic_cap = IB_ATOMIC_NONE;
 	attr->max_srq = SRN_MAX_SRQ;
 	attr->max_srq_wr = SRN_MAX_SRQ_WR;
 	attr->max_srq_sge = SRN_MAX_SGE;

@@ -9,7 +9,6 @@
 #include "device.h"
 #include "mem.h"
 
-/* libfabric asks for atomics of every region, whether or not the device has them. */
 #define SUPPORTED_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |	\
 			  IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |	\
 			  IB_ACCESS_OPTIONAL)

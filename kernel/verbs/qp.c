@@ -283,16 +283,18 @@ static int modify_state(struct srn_qp *qp, enum ib_qp_state to)
 
 /*
  * rdma_cm brings a QP to INIT with no flags at all when it is going to connect, and with
- * all of them when it has been connected to: no flags in that step mean that nobody has
- * decided. In every other step they mean what they say.
+ * all that it knows of, which atomics are not among, in this step and the next when it has
+ * been connected to: nobody has decided then. In every other step flags mean what they say.
  */
 static void modify_access(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
-	const u32 defaults = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ;
-	u32 access = attr->qp_access_flags & (defaults | IB_ACCESS_REMOTE_ATOMIC);
+	const u32 known = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ;
+	const u32 all = known | IB_ACCESS_REMOTE_ATOMIC;
+	u32 access = attr->qp_access_flags & all;
 
-	if (!access && mask & IB_QP_STATE && attr->qp_state == IB_QPS_INIT)
-		access = defaults;
+	if (mask & IB_QP_STATE &&
+	    (access == known || (!access && attr->qp_state == IB_QPS_INIT)))
+		access = all;
 	WRITE_ONCE(qp->access, access);
 }
 

@@ -31,6 +31,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "../stream/stream.h"
+#include "../wire/atomic.h"
 #include "../wire/rdmap.h"
 #include "cq.h"
 #include "device.h"
@@ -50,7 +51,7 @@ enum srn_rtr {
 struct srn_send {
 	u32 length;		/* payload bytes */
 	u8 status;		/* enum ib_wc_status that it will complete with */
-	bool finished;		/* a Read whose response is complete */
+	bool finished;		/* a Read or atomic whose response is complete */
 	struct ib_mr *mr;	/* fast registration */
 	struct srn_send_wqe wqe;	/* its tail extends to the stride */
 };
@@ -72,23 +73,24 @@ struct srn_sq {
 	u32 sent;
 	u32 cons;
 
-	/* Outstanding Reads: sq indices, oldest first. */
+	/* Outstanding Reads and atomics: sq indices, oldest first. */
 	u32 orq[SRN_MAX_READ_DEPTH];
 	u32 orq_head;
 	u32 orq_tail;
 	u32 ord;
 };
 
-/* An inbound RDMA Read that waits for its response to be sent. */
-struct srn_read {
-	u32 sink_stag;
-	u64 sink_to;
-	struct srn_sge src;	/* lkey is the STag that the peer named */
+/* An inbound RDMA Read or atomic that waits for its response to be sent. */
+struct srn_inbound {
+	bool atomic;		/* has been executed */
+	u32 sink_stag;		/* of a Read; else the request's identifier */
+	u64 sink_to;		/* of a Read; else the original value */
+	struct srn_sge src;	/* of a Read; lkey is the STag that the peer named */
 };
 
-/* Inbound reads: written by receive, taken by the transmitter. */
+/* Inbound requests: written by receive, taken by the transmitter. */
 struct srn_irq {
-	struct srn_read *reads;	/* depth entries, allocated with the connection */
+	struct srn_inbound *slots;	/* depth, allocated with the connection */
 	u32 depth;		/* power of two */
 	u32 ird;
 	u32 prod;
@@ -100,12 +102,19 @@ struct srn_qp_tx {
 	bool sq_open;		/* the message in hand is sq.next's */
 	bool irq_open;		/* the message in hand answers irq.cons */
 	bool irq_turn;
-	bool awaits_read;	/* kick when a Read is done */
+	bool awaits_read;	/* kick when a Read or atomic is done */
+	bool write_sent;	/* of a Write with Immediate, its first half */
 	u32 send_msn;
-	u32 read_msn;
+	u32 read_msn;		/* of Read and Atomic Requests */
+	u32 atomic_msn;		/* of Atomic Responses */
 	enum srn_rtr rtr;
 	struct srn_sge sge;	/* source of messages that have no scatter list */
-	struct srn_wire_read_request rreq;
+	union {			/* the control message in hand */
+		struct srn_wire_read_request read;
+		struct srn_wire_atomic_request atomic;
+		struct srn_wire_atomic_response response;
+		struct srn_wire_immediate immediate;
+	} control;
 };
 
 /* State of the receiver. */
@@ -117,6 +126,8 @@ struct srn_qp_rx {
 
 	struct srn_cursor write;	/* RDMA Write */
 	struct srn_sge write_sge;
+	u32 write_len;			/* of the Write in hand, or the last one */
+	bool write_open;
 	struct srn_cursor recv;		/* Send */
 	struct srn_recv wr;
 	bool wr_taken;
@@ -179,9 +190,16 @@ static inline struct srn_send *srn_sq_slot(const struct srn_sq *sq, u32 index)
 	return sq->sends + (size_t)(index & (sq->depth - 1)) * sq->stride;
 }
 
-static inline bool srn_is_read(const struct srn_send *send)
+static inline bool srn_is_atomic(const struct srn_send *send)
 {
-	return send->wqe.opcode == SRN_WR_READ || send->wqe.opcode == SRN_WR_READ_WITH_INV;
+	return send->wqe.opcode == SRN_WR_FETCH_ADD || send->wqe.opcode == SRN_WR_CMP_SWAP;
+}
+
+/* Is it complete only with the peer's response? */
+static inline bool srn_is_request(const struct srn_send *send)
+{
+	return send->wqe.opcode == SRN_WR_READ || send->wqe.opcode == SRN_WR_READ_WITH_INV ||
+	       srn_is_atomic(send);
 }
 
 /* Data sink STag of the Read in slot @index. */
@@ -234,8 +252,8 @@ int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 void srn_sq_complete(struct srn_qp *qp);
 void srn_sq_flush(struct srn_qp *qp);
 bool srn_sq_drained(struct srn_qp *qp);
-void srn_sq_read_done(struct srn_qp *qp);
-struct srn_send *srn_sq_oldest_read(struct srn_qp *qp, u32 *index);
+void srn_sq_request_done(struct srn_qp *qp);
+struct srn_send *srn_sq_oldest_request(struct srn_qp *qp, u32 *index);
 enum srn_tx_verdict srn_qp_tx_next(struct srn_stream *s, struct srn_tx_msg *msg, bool flushed);
 void srn_qp_tx_built(struct srn_stream *s);
 void srn_qp_tx_pushed(struct srn_stream *s);

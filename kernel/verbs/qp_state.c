@@ -140,8 +140,8 @@ int srn_qp_connect(struct srn_qp *qp, struct socket *sock, const struct srn_qp_c
 
 	mutex_lock(&qp->conn_mutex);
 	qp->irq.depth = roundup_pow_of_two(max(conn->ird, 1u));
-	qp->irq.reads = kcalloc(qp->irq.depth, sizeof(*qp->irq.reads), GFP_KERNEL_ACCOUNT);
-	if (!qp->irq.reads) {
+	qp->irq.slots = kcalloc(qp->irq.depth, sizeof(*qp->irq.slots), GFP_KERNEL_ACCOUNT);
+	if (!qp->irq.slots) {
 		mutex_unlock(&qp->conn_mutex);
 		return -ENOMEM;
 	}
@@ -153,8 +153,8 @@ int srn_qp_connect(struct srn_qp *qp, struct socket *sock, const struct srn_qp_c
 	spin_unlock_irq(&qp->state_lock);
 	if (!ok) {
 		srn_stream_detach(&qp->stream);
-		kfree(qp->irq.reads);
-		qp->irq.reads = NULL;
+		kfree(qp->irq.slots);
+		qp->irq.slots = NULL;
 		mutex_unlock(&qp->conn_mutex);
 		return -ECONNABORTED;
 	}
@@ -321,8 +321,8 @@ static bool stop_stream(struct srn_qp *qp)
 		len = terminate_payload(qp, payload);
 	sock = srn_stream_stop(&qp->stream, len ? payload : NULL, len);
 	srn_linger(qp->dev, sock);
-	kfree(qp->irq.reads);
-	qp->irq.reads = NULL;
+	kfree(qp->irq.slots);
+	qp->irq.slots = NULL;
 	srn_recv_flush(qp);
 	return true;
 }

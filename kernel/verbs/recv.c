@@ -55,7 +55,8 @@ static void cursor_start(struct srn_qp *qp, struct srn_cursor *c, const struct s
 }
 
 /* Complete the receive in hand. */
-static void recv_complete(struct srn_qp *qp, u8 status, u32 length, u16 flags, u32 ex)
+static void recv_complete_as(struct srn_qp *qp, u8 opcode, u8 status, u32 length, u16 flags,
+			     u32 ex)
 {
 	struct srn_cqe cqe = {
 		.wr_id = qp->rx.wr.wr_id,
@@ -63,7 +64,7 @@ static void recv_complete(struct srn_qp *qp, u8 status, u32 length, u16 flags, u
 		.qp_num = qp->ibqp.qp_num,
 		.ex = ex,
 		.status = status,
-		.opcode = IB_WC_RECV,
+		.opcode = opcode,
 		.flags = flags,
 	};
 
@@ -75,6 +76,11 @@ static void recv_complete(struct srn_qp *qp, u8 status, u32 length, u16 flags, u
 		srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, "receive CQ overflowed");
 }
 
+static void recv_complete(struct srn_qp *qp, u8 status, u32 length, u16 flags, u32 ex)
+{
+	recv_complete_as(qp, IB_WC_RECV, status, length, flags, ex);
+}
+
 static int begin_write(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 payload,
 		       struct srn_term_code *term)
 {
@@ -83,6 +89,8 @@ static int begin_write(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 
 	enum srn_mem_fault fault;
 
 	rx->target = c;
+	rx->write_len = payload + (rx->write_open ? rx->write_len : 0);
+	rx->write_open = !h->last;
 	/* STag and offset of an empty Write mean nothing, RFC 5041 section 5.1. */
 	if (!payload)
 		return 0;
@@ -118,8 +126,8 @@ static int begin_read_response(struct srn_qp *qp, const struct srn_rdmap_header 
 	rx->target = &rx->read;
 	if (rx->rtr_read && !payload && h->last)
 		return 0;
-	send = srn_sq_oldest_read(qp, &index);
-	if (!send || h->stag != srn_sink_stag(index)) {
+	send = srn_sq_oldest_request(qp, &index);
+	if (!send || srn_is_atomic(send) || h->stag != srn_sink_stag(index)) {
 		*term = write_fault(SRN_MEM_NO_STAG);
 		return -EPROTO;
 	}
@@ -171,6 +179,12 @@ static int begin_send(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 p
 	rx->target = &rx->recv;
 	if (!rx->wr_taken && take_receive(qp, term))
 		return -EPROTO;
+	if (srn_opcodes[h->opcode].ctl_len) {
+		/* Immediate Data takes a receive, but none of its memory. */
+		rx->target = NULL;
+		rx->control_len = 0;
+		return 0;
+	}
 	if ((u64)h->mo + payload > rx->wr.length) {
 		recv_complete(qp, IB_WC_LOC_LEN_ERR, 0, 0, 0);
 		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER, SRN_UNTAGGED_TOO_LONG);
@@ -179,10 +193,22 @@ static int begin_send(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 p
 	return 0;
 }
 
-static int begin_control(struct srn_qp *qp, u32 payload, struct srn_term_code *term)
+static int begin_control(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 payload,
+			 struct srn_term_code *term)
 {
+	struct srn_send *send;
+	u32 index;
+
 	qp->rx.target = NULL;
 	qp->rx.control_len = 0;
+	if (h->opcode == SRN_OP_ATOMIC_RESPONSE) {
+		send = srn_sq_oldest_request(qp, &index);
+		if (!send || !srn_is_atomic(send)) {
+			*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER,
+					 SRN_UNTAGGED_NO_BUFFER);
+			return -EPROTO;
+		}
+	}
 	if (payload <= sizeof(qp->rx.control))
 		return 0;
 	*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER, SRN_UNTAGGED_TOO_LONG);
@@ -216,7 +242,7 @@ int srn_qp_rx_begin(struct srn_stream *s, const struct srn_rdmap_header *h, u32 
 		return -EPROTO;
 	if (h->qn == SRN_QN_SEND)
 		return begin_send(qp, h, payload, term);
-	return begin_control(qp, payload, term);
+	return begin_control(qp, h, payload, term);
 }
 
 /**
@@ -254,7 +280,7 @@ int srn_qp_rx_place(struct srn_stream *s, const u8 *data, u32 len, struct srn_te
 	if (rx->target == &rx->recv) {
 		recv_complete(qp, IB_WC_LOC_PROT_ERR, 0, 0, 0);
 	} else {
-		send = srn_sq_oldest_read(qp, &index);
+		send = srn_sq_oldest_request(qp, &index);
 		if (send)
 			send->status = IB_WC_LOC_PROT_ERR;
 	}
@@ -277,7 +303,7 @@ static int end_read_response(struct srn_qp *qp)
 	srn_cursor_release(&rx->read);
 	rx->read_open = false;
 	rx->notify_send = true;
-	send = srn_sq_oldest_read(qp, &index);
+	send = srn_sq_oldest_request(qp, &index);
 	if (send && send->wqe.opcode == SRN_WR_READ_WITH_INV && send->wqe.ex) {
 		srn_qp_rx_pause(&qp->stream);
 		if (srn_mem_invalidate(qp->dev, qp->ibqp.pd, send->wqe.ex, false)) {
@@ -286,7 +312,7 @@ static int end_read_response(struct srn_qp *qp)
 				    "cannot invalidate after a Read");
 		}
 	}
-	srn_sq_read_done(qp);
+	srn_sq_request_done(qp);
 	return 0;
 }
 
@@ -296,6 +322,7 @@ static int end_send(struct srn_qp *qp, struct srn_term_code *term)
 	u32 length = qp->rx.header.mo + qp->rx.payload;
 	u16 flags = info->solicited ? SRN_CQE_SOLICITED : 0;
 	struct srn_qp_rx *rx = &qp->rx;
+	u32 ex = rx->header.stag;
 	int ret;
 
 	srn_cursor_release(&rx->recv);
@@ -311,25 +338,149 @@ static int end_send(struct srn_qp *qp, struct srn_term_code *term)
 		}
 		flags |= SRN_CQE_WITH_INV;
 	}
-	recv_complete(qp, IB_WC_SUCCESS, length, flags, rx->header.stag);
+	if (info->immediate) {
+		flags |= SRN_CQE_WITH_IMM;
+		ex = (__force u32)cpu_to_be32(ex);
+	}
+	recv_complete(qp, IB_WC_SUCCESS, length, flags, ex);
+	return 0;
+}
+
+/* Immediate Data: what verbs call a Write with Immediate ends with it. */
+static int end_immediate(struct srn_qp *qp)
+{
+	const struct srn_opcode_info *info = &srn_opcodes[qp->rx.header.opcode];
+	struct srn_qp_rx *rx = &qp->rx;
+	struct srn_wire_immediate w;
+
+	memcpy(&w, rx->control, sizeof(w));
+	srn_cursor_release(&rx->recv);
+	recv_complete_as(qp, IB_WC_RECV_RDMA_WITH_IMM, IB_WC_SUCCESS, rx->write_len,
+			 SRN_CQE_WITH_IMM | (info->solicited ? SRN_CQE_SOLICITED : 0),
+			 (__force u32)w.data);
+	rx->write_len = 0;
+	return 0;
+}
+
+/* Room for an inbound request, or NULL if the peer has more than it may. */
+static struct srn_inbound *inbound_slot(struct srn_irq *irq, struct srn_term_code *term)
+{
+	/* Acquire: the transmitter is done with the slot. */
+	if (irq->prod - smp_load_acquire(&irq->cons) >= irq->ird) {
+		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER, SRN_UNTAGGED_NO_BUFFER);
+		return NULL;
+	}
+	return &irq->slots[irq->prod & (irq->depth - 1)];
+}
+
+static void inbound_ready(struct srn_qp *qp)
+{
+	/* The slot before the index. */
+	smp_store_release(&qp->irq.prod, qp->irq.prod + 1);
+	srn_stream_kick_async(&qp->stream);
+}
+
+/* Execute an atomic in a region that grants it. */
+static enum srn_mem_fault execute_atomic(struct srn_qp *qp, const struct srn_atomic *a,
+					 u64 *original, bool *aligned)
+{
+	struct srn_sge sge = { .addr = a->to, .length = SRN_ATOMIC_SIZE, .lkey = a->stag };
+	struct srn_cursor c = {};
+	enum srn_mem_fault fault;
+	void *at;
+	u64 old;
+	u32 len;
+
+	*aligned = true;
+	if (!(qp->access & IB_ACCESS_REMOTE_ATOMIC))
+		return SRN_MEM_NO_ACCESS;
+	cursor_start(qp, &c, &sge, 1, false, IB_ACCESS_REMOTE_ATOMIC);
+	fault = srn_cursor_peek(&c, SRN_ATOMIC_SIZE, &at, &len);
+	if (fault != SRN_MEM_OK)
+		return fault;
+	*aligned = IS_ALIGNED((uintptr_t)at, SRN_ATOMIC_SIZE);
+	if (*aligned) {
+		old = READ_ONCE(*(u64 *)at);
+		while (!try_cmpxchg64((u64 *)at, &old, srn_atomic_result(a, old)))
+			;
+		*original = old;
+	}
+	srn_cursor_release(&c);
+	return SRN_MEM_OK;
+}
+
+/* An Atomic Request: execute it now, answer it when its turn comes. RFC 7306 section 8.2. */
+static int end_atomic_request(struct srn_qp *qp, struct srn_term_code *term)
+{
+	struct srn_inbound *r = inbound_slot(&qp->irq, term);
+	enum srn_mem_fault fault;
+	struct srn_atomic a;
+	bool aligned;
+
+	if (!r)
+		return -EPROTO;
+	srn_get_atomic(qp->rx.control, &a);
+	if (!srn_atomic_known(&a)) {
+		*term = SRN_TERM(SRN_LAYER_RDMAP, SRN_RDMAP_REMOTE_OPERATION, SRN_OPER_OPCODE);
+		return -EPROTO;
+	}
+	fault = execute_atomic(qp, &a, &r->sink_to, &aligned);
+	if (fault != SRN_MEM_OK) {
+		*term = read_fault(fault);
+		return -EPROTO;
+	}
+	if (!aligned) {
+		*term = SRN_TERM(SRN_LAYER_RDMAP, SRN_RDMAP_REMOTE_OPERATION, SRN_OPER_STREAM);
+		return -EPROTO;
+	}
+	r->atomic = true;
+	r->sink_stag = a.id;
+	inbound_ready(qp);
+	return 0;
+}
+
+static int end_atomic_response(struct srn_qp *qp, struct srn_term_code *term)
+{
+	struct srn_wire_atomic_response w;
+	struct srn_cursor c = {};
+	enum srn_mem_fault fault;
+	struct srn_send *send;
+	u32 index;
+	u64 value;
+
+	memcpy(&w, qp->rx.control, sizeof(w));
+	value = be64_to_cpu(w.original);
+	/* It was there when the message began, and nobody else removes it. */
+	send = srn_sq_oldest_request(qp, &index);
+	if (be32_to_cpu(w.id) != index) {
+		*term = SRN_TERM(SRN_LAYER_RDMAP, SRN_RDMAP_REMOTE_OPERATION,
+				 SRN_OPER_UNSPECIFIED);
+		return -EPROTO;
+	}
+	cursor_start(qp, &c, send->wqe.sge, send->wqe.num_sge, qp->kernel, IB_ACCESS_LOCAL_WRITE);
+	fault = srn_cursor_write(&c, (const u8 *)&value, sizeof(value));
+	srn_cursor_release(&c);
+	if (fault != SRN_MEM_OK) {
+		send->status = IB_WC_LOC_PROT_ERR;
+		*term = local_error;
+		return -EPROTO;
+	}
+	qp->rx.notify_send = true;
+	srn_sq_request_done(qp);
 	return 0;
 }
 
 /* A Read Request: check its source now, answer it when its turn comes. */
 static int end_read_request(struct srn_qp *qp, struct srn_term_code *term)
 {
-	struct srn_irq *irq = &qp->irq;
-	struct srn_wire_read_request w;
+	struct srn_inbound *r = inbound_slot(&qp->irq, term);
 	enum srn_mem_fault fault = SRN_MEM_OK;
-	struct srn_read *r;
+	struct srn_wire_read_request w;
 
-	memcpy(&w, qp->rx.control, sizeof(w));
-	/* Acquire: the transmitter is done with the slot. */
-	if (irq->prod - smp_load_acquire(&irq->cons) >= irq->ird) {
-		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER, SRN_UNTAGGED_NO_BUFFER);
+	if (!r)
 		return -EPROTO;
-	}
-	r = &irq->reads[irq->prod & (irq->depth - 1)];
+	memcpy(&w, qp->rx.control, sizeof(w));
+	r->atomic = false;
 	r->sink_stag = be32_to_cpu(w.sink_stag);
 	r->sink_to = be64_to_cpu(w.sink_to);
 	r->src.lkey = be32_to_cpu(w.src_stag);
@@ -346,10 +497,22 @@ static int end_read_request(struct srn_qp *qp, struct srn_term_code *term)
 		*term = read_fault(fault);
 		return -EPROTO;
 	}
-	/* The slot before the index. */
-	smp_store_release(&irq->prod, irq->prod + 1);
-	srn_stream_kick_async(&qp->stream);
+	inbound_ready(qp);
 	return 0;
+}
+
+/* What a Read or atomic completes with that the peer has refused. */
+static u8 request_status(struct srn_term_code code)
+{
+	if (code.layer != SRN_LAYER_RDMAP)
+		return IB_WC_REM_OP_ERR;
+	if (code.etype == SRN_RDMAP_REMOTE_PROTECTION)
+		return IB_WC_REM_ACCESS_ERR;
+	/* It does not speak RFC 7306, or not to an address that is not aligned. */
+	if (code.etype == SRN_RDMAP_REMOTE_OPERATION &&
+	    (code.ecode == SRN_OPER_OPCODE || code.ecode == SRN_OPER_STREAM))
+		return IB_WC_REM_INV_REQ_ERR;
+	return IB_WC_REM_OP_ERR;
 }
 
 /* The peer ends the stream because of something that we did. */
@@ -357,7 +520,7 @@ static void end_terminate(struct srn_qp *qp)
 {
 	struct srn_terminate t;
 	struct srn_send *send;
-	bool about_read;
+	bool about_request;
 	u32 index;
 
 	qp->stream.rx_stopped = true;
@@ -368,14 +531,12 @@ static void end_terminate(struct srn_qp *qp)
 	srn_qp_notice(qp, "peer sent Terminate: layer %u, type %u, code 0x%02x%s%s\n", t.code.layer,
 		      t.code.etype, t.code.ecode, t.has_header ? ", about " : "",
 		      t.has_header ? srn_opcodes[t.header.opcode].name : "");
-	about_read = t.has_header ? t.header.opcode == SRN_OP_READ_REQUEST :
-		     t.code.layer == SRN_LAYER_RDMAP &&
-		     t.code.etype == SRN_RDMAP_REMOTE_PROTECTION;
-	send = srn_sq_oldest_read(qp, &index);
-	if (about_read && send)
-		send->status = t.code.layer == SRN_LAYER_RDMAP &&
-			       t.code.etype == SRN_RDMAP_REMOTE_PROTECTION ?
-			       IB_WC_REM_ACCESS_ERR : IB_WC_REM_OP_ERR;
+	about_request = t.has_header ? !t.header.tagged && t.header.qn == SRN_QN_READ_REQUEST :
+			t.code.layer == SRN_LAYER_RDMAP &&
+			t.code.etype == SRN_RDMAP_REMOTE_PROTECTION;
+	send = srn_sq_oldest_request(qp, &index);
+	if (about_request && send)
+		send->status = request_status(t.code);
 	srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, NULL);
 }
 
@@ -400,13 +561,22 @@ int srn_qp_rx_end(struct srn_stream *s, struct srn_term_code *term)
 	srn_advance_untagged(&rx->queue[rx->header.qn], rx->payload, rx->header.last);
 	if (!rx->header.last)
 		return 0;
-	if (rx->header.opcode == SRN_OP_READ_REQUEST)
+	switch (rx->header.opcode) {
+	case SRN_OP_READ_REQUEST:
 		return end_read_request(qp, term);
-	if (rx->header.opcode == SRN_OP_TERMINATE) {
+	case SRN_OP_ATOMIC_REQUEST:
+		return end_atomic_request(qp, term);
+	case SRN_OP_ATOMIC_RESPONSE:
+		return end_atomic_response(qp, term);
+	case SRN_OP_IMM:
+	case SRN_OP_IMM_SE:
+		return end_immediate(qp);
+	case SRN_OP_TERMINATE:
 		end_terminate(qp);
 		return 0;
+	default:
+		return end_send(qp, term);
 	}
-	return end_send(qp, term);
 }
 
 /**

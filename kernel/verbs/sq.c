@@ -12,6 +12,10 @@ static const u8 wc_opcode[SRN_WR_OPCODES] = {
 	[SRN_WR_READ_WITH_INV] = IB_WC_RDMA_READ,
 	[SRN_WR_LOCAL_INV] = IB_WC_LOCAL_INV,
 	[SRN_WR_REG_MR] = IB_WC_REG_MR,
+	[SRN_WR_SEND_WITH_IMM] = IB_WC_SEND,
+	[SRN_WR_WRITE_WITH_IMM] = IB_WC_RDMA_WRITE,
+	[SRN_WR_FETCH_ADD] = IB_WC_FETCH_ADD,
+	[SRN_WR_CMP_SWAP] = IB_WC_COMP_SWAP,
 };
 
 static struct srn_qp *stream_qp(struct srn_stream *s)
@@ -61,7 +65,7 @@ void srn_sq_complete(struct srn_qp *qp)
 	spin_lock_irqsave(&sq->lock, flags);
 	while (sq->cons != sq->sent) {
 		send = srn_sq_slot(sq, sq->cons);
-		if (srn_is_read(send) && !send->finished)
+		if (srn_is_request(send) && !send->finished)
 			break;
 		failed |= send->status != IB_WC_SUCCESS;
 		written |= complete_one(qp, send->status);
@@ -82,7 +86,7 @@ static bool flush_outstanding(struct srn_qp *qp)
 		send = srn_sq_slot(sq, sq->cons);
 		status = send->status;
 		if (status == IB_WC_SUCCESS &&
-		    (sq->cons == sq->sent || (srn_is_read(send) && !send->finished)))
+		    (sq->cons == sq->sent || (srn_is_request(send) && !send->finished)))
 			status = IB_WC_WR_FLUSH_ERR;
 		if (sq->cons == sq->sent)
 			sq->sent++;
@@ -199,7 +203,7 @@ int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
  * srn_qp_tx_built - the message in hand is completely in FPDUs
  * @s: stream of the queue pair
  *
- * An inbound Read leaves its queue before the last byte of the response leaves for
+ * An inbound request leaves its queue before the last byte of the response leaves for
  * the peer, which may answer that byte with another Read Request.
  *
  * Context: the active transmitter, bottom halves disabled.
@@ -236,23 +240,40 @@ static void source_bytes(struct srn_qp *qp, struct srn_tx_msg *msg, const void *
 	msg->length = len;
 }
 
-static enum srn_tx_verdict tx_read_response(struct srn_qp *qp, struct srn_tx_msg *msg)
+static void tx_atomic_response(struct srn_qp *qp, struct srn_tx_msg *msg,
+			       const struct srn_inbound *r)
 {
-	struct srn_read *r = &qp->irq.reads[qp->irq.cons & (qp->irq.depth - 1)];
+	struct srn_wire_atomic_response *w = &qp->tx.control.response;
 
+	w->id = cpu_to_be32(r->sink_stag);
+	w->original = cpu_to_be64(r->sink_to);
+	msg->opcode = SRN_OP_ATOMIC_RESPONSE;
+	msg->inv_stag = 0;
+	msg->msn = ++qp->tx.atomic_msn;
+	source_bytes(qp, msg, w, sizeof(*w));
+}
+
+static enum srn_tx_verdict tx_response(struct srn_qp *qp, struct srn_tx_msg *msg)
+{
+	struct srn_inbound *r = &qp->irq.slots[qp->irq.cons & (qp->irq.depth - 1)];
+
+	qp->tx.irq_open = true;
+	if (r->atomic) {
+		tx_atomic_response(qp, msg, r);
+		return SRN_TX_MESSAGE;
+	}
 	msg->opcode = SRN_OP_READ_RESPONSE;
 	msg->stag = r->sink_stag;
 	msg->to = r->sink_to;
 	msg->length = r->src.length;
 	source_init(qp, msg, &r->src, 1, false, IB_ACCESS_REMOTE_READ);
-	qp->tx.irq_open = true;
 	return SRN_TX_MESSAGE;
 }
 
 static void read_request(struct srn_qp *qp, struct srn_tx_msg *msg, u32 sink, u32 size, u32 stag,
 			 u64 to)
 {
-	qp->tx.rreq = (struct srn_wire_read_request) {
+	qp->tx.control.read = (struct srn_wire_read_request) {
 		.sink_stag = cpu_to_be32(sink),
 		.size = cpu_to_be32(size),
 		.src_stag = cpu_to_be32(stag),
@@ -261,7 +282,47 @@ static void read_request(struct srn_qp *qp, struct srn_tx_msg *msg, u32 sink, u3
 	msg->opcode = SRN_OP_READ_REQUEST;
 	msg->inv_stag = 0;
 	msg->msn = ++qp->tx.read_msn;
-	source_bytes(qp, msg, &qp->tx.rreq, sizeof(qp->tx.rreq));
+	source_bytes(qp, msg, &qp->tx.control.read, sizeof(qp->tx.control.read));
+}
+
+/* Its identifier is the index of its work request. */
+static void atomic_request(struct srn_qp *qp, struct srn_tx_msg *msg, const struct srn_send *send)
+{
+	bool add = send->wqe.opcode == SRN_WR_FETCH_ADD;
+	struct srn_atomic a = {
+		.code = add ? SRN_ATOMIC_FETCH_ADD : SRN_ATOMIC_CMP_SWAP,
+		.id = qp->sq.next,
+		.stag = send->wqe.rkey,
+		.to = send->wqe.remote_addr,
+		.data = send->wqe.swap_add,
+		/* One field of 64 bits, or all bits. */
+		.mask = add ? 0 : ~0ULL,
+		.compare = add ? 0 : send->wqe.compare,
+		.compare_mask = ~0ULL,
+	};
+
+	srn_put_atomic(&qp->tx.control.atomic, &a);
+	msg->opcode = SRN_OP_ATOMIC_REQUEST;
+	msg->inv_stag = 0;
+	msg->msn = ++qp->tx.read_msn;
+	source_bytes(qp, msg, &qp->tx.control.atomic, sizeof(qp->tx.control.atomic));
+}
+
+/* The second half of a Write with Immediate. */
+static enum srn_tx_verdict tx_immediate(struct srn_qp *qp, struct srn_tx_msg *msg)
+{
+	const struct srn_send *send = srn_sq_slot(&qp->sq, qp->sq.next);
+
+	qp->tx.write_sent = false;
+	qp->tx.sq_open = true;
+	qp->tx.control.immediate = (struct srn_wire_immediate) {
+		.data = (__force __be32)send->wqe.ex,
+	};
+	msg->opcode = send->wqe.flags & SRN_WR_SOLICITED ? SRN_OP_IMM_SE : SRN_OP_IMM;
+	msg->inv_stag = 0;
+	msg->msn = ++qp->tx.send_msn;
+	source_bytes(qp, msg, &qp->tx.control.immediate, sizeof(qp->tx.control.immediate));
+	return SRN_TX_MESSAGE;
 }
 
 static void tx_send(struct srn_qp *qp, struct srn_tx_msg *msg, struct srn_send *send)
@@ -271,6 +332,9 @@ static void tx_send(struct srn_qp *qp, struct srn_tx_msg *msg, struct srn_send *
 	if (send->wqe.opcode == SRN_WR_SEND_WITH_INV) {
 		msg->opcode = solicited ? SRN_OP_SEND_SE_INV : SRN_OP_SEND_INV;
 		msg->inv_stag = send->wqe.ex;
+	} else if (send->wqe.opcode == SRN_WR_SEND_WITH_IMM) {
+		msg->opcode = solicited ? SRN_OP_SEND_SE_IMM : SRN_OP_SEND_IMM;
+		msg->inv_stag = be32_to_cpu((__force __be32)send->wqe.ex);
 	} else {
 		msg->opcode = solicited ? SRN_OP_SEND_SE : SRN_OP_SEND;
 		msg->inv_stag = 0;
@@ -309,7 +373,7 @@ static int tx_local(struct srn_qp *qp, struct srn_send *send)
 	return ret ? IB_WC_MW_BIND_ERR : IB_WC_SUCCESS;
 }
 
-/* Are more than @limit Reads outstanding? Then receive will kick when one is done. */
+/* Are more than @limit Reads and atomics outstanding? Then receive will kick when one is done. */
 static bool wait_for_reads(struct srn_qp *qp, u32 limit)
 {
 	struct srn_sq *sq = &qp->sq;
@@ -317,20 +381,20 @@ static bool wait_for_reads(struct srn_qp *qp, u32 limit)
 	if (sq->orq_tail - READ_ONCE(sq->orq_head) <= limit)
 		return false;
 	WRITE_ONCE(qp->tx.awaits_read, true);
-	/* Pairs with the barrier in srn_sq_read_done(). */
+	/* Pairs with the barrier in srn_sq_request_done(). */
 	smp_mb();
 	return sq->orq_tail - READ_ONCE(sq->orq_head) > limit;
 }
 
 /**
- * srn_sq_read_done - the oldest outstanding Read is finished
+ * srn_sq_request_done - the oldest outstanding Read or atomic is finished
  * @qp: queue pair
  *
  * The caller calls srn_sq_complete() in due course.
  *
  * Context: the receiver.
  */
-void srn_sq_read_done(struct srn_qp *qp)
+void srn_sq_request_done(struct srn_qp *qp)
 {
 	struct srn_sq *sq = &qp->sq;
 	unsigned long flags;
@@ -348,15 +412,15 @@ void srn_sq_read_done(struct srn_qp *qp)
 }
 
 /**
- * srn_sq_oldest_read - the Read that the next response belongs to
+ * srn_sq_oldest_request - the Read or atomic that the next response belongs to
  * @qp: queue pair
  * @index: its index in the send queue
  *
- * Context: the receiver; the request stays outstanding until srn_sq_read_done().
+ * Context: the receiver; the request stays outstanding until srn_sq_request_done().
  *
  * Return: request, or NULL if none is outstanding.
  */
-struct srn_send *srn_sq_oldest_read(struct srn_qp *qp, u32 *index)
+struct srn_send *srn_sq_oldest_request(struct srn_qp *qp, u32 *index)
 {
 	struct srn_send *send = NULL;
 	struct srn_sq *sq = &qp->sq;
@@ -376,16 +440,23 @@ static enum srn_tx_verdict tx_work_request(struct srn_qp *qp, struct srn_tx_msg 
 {
 	struct srn_sq *sq = &qp->sq;
 
-	switch (send->wqe.opcode) {
-	case SRN_WR_READ:
-	case SRN_WR_READ_WITH_INV:
+	if (srn_is_request(send)) {
 		if (wait_for_reads(qp, sq->ord - 1))
 			return SRN_TX_WAIT;
 		orq_push(sq, sq->next);
+	}
+	switch (send->wqe.opcode) {
+	case SRN_WR_READ:
+	case SRN_WR_READ_WITH_INV:
 		read_request(qp, msg, srn_sink_stag(sq->next), send->length, send->wqe.rkey,
 			     send->wqe.remote_addr);
 		break;
+	case SRN_WR_FETCH_ADD:
+	case SRN_WR_CMP_SWAP:
+		atomic_request(qp, msg, send);
+		break;
 	case SRN_WR_WRITE:
+	case SRN_WR_WRITE_WITH_IMM:
 		msg->opcode = SRN_OP_WRITE;
 		msg->stag = send->wqe.rkey;
 		msg->to = send->wqe.remote_addr;
@@ -393,6 +464,7 @@ static enum srn_tx_verdict tx_work_request(struct srn_qp *qp, struct srn_tx_msg 
 		break;
 	case SRN_WR_SEND:
 	case SRN_WR_SEND_WITH_INV:
+	case SRN_WR_SEND_WITH_IMM:
 		tx_send(qp, msg, send);
 		tx_payload(qp, msg, send);
 		break;
@@ -408,7 +480,8 @@ static enum srn_tx_verdict tx_work_request(struct srn_qp *qp, struct srn_tx_msg 
 		sq->next++;
 		return SRN_TX_AGAIN;
 	}
-	qp->tx.sq_open = true;
+	qp->tx.write_sent = send->wqe.opcode == SRN_WR_WRITE_WITH_IMM;
+	qp->tx.sq_open = !qp->tx.write_sent;
 	return SRN_TX_MESSAGE;
 }
 
@@ -418,6 +491,8 @@ static enum srn_tx_verdict tx_send_queue(struct srn_qp *qp, struct srn_tx_msg *m
 	struct srn_send *send;
 	int status;
 
+	if (qp->tx.write_sent)
+		return tx_immediate(qp, msg);
 	/* Acquire: pairs with srn_sq_post(). */
 	if (sq->next == smp_load_acquire(&sq->prod) && !(qp->map && srn_sq_fetch(qp, false)))
 		return SRN_TX_NONE;
@@ -459,7 +534,7 @@ static enum srn_tx_verdict tx_rtr(struct srn_qp *qp, struct srn_tx_msg *msg)
  * @msg: the message
  * @flushed: nothing waits in a batch
  *
- * Inbound Reads and the send queue take turns, so that neither starves the other.
+ * Inbound Reads and atomics and the send queue take turns, so that neither starves the other.
  *
  * Context: the active transmitter, bottom halves disabled.
  */
@@ -475,10 +550,10 @@ enum srn_tx_verdict srn_qp_tx_next(struct srn_stream *s, struct srn_tx_msg *msg,
 	answer = qp->irq.cons != smp_load_acquire(&qp->irq.prod);
 	qp->tx.irq_turn = !qp->tx.irq_turn;
 	if (answer && qp->tx.irq_turn)
-		return tx_read_response(qp, msg);
+		return tx_response(qp, msg);
 	verdict = tx_send_queue(qp, msg, flushed);
 	if (answer && (verdict == SRN_TX_NONE || verdict == SRN_TX_WAIT))
-		return tx_read_response(qp, msg);
+		return tx_response(qp, msg);
 	return verdict;
 }
 

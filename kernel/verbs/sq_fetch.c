@@ -26,6 +26,18 @@ static const struct {
 	},
 	[SRN_WR_LOCAL_INV] = { .user = true, .kernel = true },
 	[SRN_WR_REG_MR] = { .kernel = true },
+	[SRN_WR_SEND_WITH_IMM] = {
+		.user = true, .kernel = true, .payload = true, .can_inline = true,
+	},
+	[SRN_WR_WRITE_WITH_IMM] = {
+		.user = true, .kernel = true, .payload = true, .can_inline = true,
+	},
+	[SRN_WR_FETCH_ADD] = {
+		.user = true, .kernel = true, .payload = true, .access = IB_ACCESS_LOCAL_WRITE,
+	},
+	[SRN_WR_CMP_SWAP] = {
+		.user = true, .kernel = true, .payload = true, .access = IB_ACCESS_LOCAL_WRITE,
+	},
 };
 
 /*
@@ -123,7 +135,7 @@ int srn_send_check(struct srn_qp *qp, struct srn_send *send)
 
 	if (send->status != IB_WC_SUCCESS)
 		return send->status;
-	if (srn_is_read(send) && !qp->sq.ord)
+	if (srn_is_request(send) && !qp->sq.ord)
 		return IB_WC_LOC_QP_OP_ERR;
 	send->length = 0;
 	if (!opcodes[wqe->opcode].payload)
@@ -133,7 +145,7 @@ int srn_send_check(struct srn_qp *qp, struct srn_send *send)
 		return IB_WC_SUCCESS;
 	}
 	length = sum_of_lengths(wqe);
-	if (length > SRN_MAX_MESSAGE)
+	if (length > SRN_MAX_MESSAGE || (srn_is_atomic(send) && length != SRN_ATOMIC_SIZE))
 		return IB_WC_LOC_LEN_ERR;
 	send->length = length;
 	fault = srn_sges_check(qp->dev, qp->ibqp.pd, qp->kernel, wqe->sge, wqe->num_sge,
@@ -158,6 +170,14 @@ static int kernel_opcode(enum ib_wr_opcode opcode)
 		return SRN_WR_LOCAL_INV;
 	case IB_WR_REG_MR:
 		return SRN_WR_REG_MR;
+	case IB_WR_SEND_WITH_IMM:
+		return SRN_WR_SEND_WITH_IMM;
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		return SRN_WR_WRITE_WITH_IMM;
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+		return SRN_WR_FETCH_ADD;
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+		return SRN_WR_CMP_SWAP;
 	default:
 		return -EINVAL;
 	}
@@ -220,6 +240,24 @@ static void kernel_remote(const struct ib_send_wr *wr, struct srn_send *send)
 	case SRN_WR_SEND_WITH_INV:
 	case SRN_WR_LOCAL_INV:
 		wqe->ex = wr->ex.invalidate_rkey;
+		break;
+	case SRN_WR_WRITE_WITH_IMM:
+		wqe->remote_addr = rdma_wr(wr)->remote_addr;
+		wqe->rkey = rdma_wr(wr)->rkey;
+		fallthrough;
+	case SRN_WR_SEND_WITH_IMM:
+		wqe->ex = (__force u32)wr->ex.imm_data;
+		break;
+	case SRN_WR_FETCH_ADD:
+		wqe->remote_addr = atomic_wr(wr)->remote_addr;
+		wqe->rkey = atomic_wr(wr)->rkey;
+		wqe->swap_add = atomic_wr(wr)->compare_add;
+		break;
+	case SRN_WR_CMP_SWAP:
+		wqe->remote_addr = atomic_wr(wr)->remote_addr;
+		wqe->rkey = atomic_wr(wr)->rkey;
+		wqe->swap_add = atomic_wr(wr)->swap;
+		wqe->compare = atomic_wr(wr)->compare_add;
 		break;
 	case SRN_WR_REG_MR:
 		send->mr = reg_wr(wr)->mr;

@@ -2,6 +2,7 @@
 /*
  * DDP and RDMAP headers: encode, decode, check.
  */
+#include "atomic.h"
 #include "rdmap.h"
 
 static_assert(sizeof(struct srn_wire_tagged) == SRN_TAGGED_HEADER);
@@ -23,12 +24,27 @@ const struct srn_opcode_info srn_opcodes[16] = {
 		.solicited = true, .invalidates = true,
 	},
 	[SRN_OP_TERMINATE] = { .name = "Terminate", .known = true, .qn = SRN_QN_TERMINATE },
-	[SRN_OP_IMM] = { .name = "Immediate Data" },
-	[SRN_OP_IMM_SE] = { .name = "Immediate Data with SE", .solicited = true },
-	[SRN_OP_ATOMIC_REQUEST] = { .name = "Atomic Request", .qn = SRN_QN_READ_REQUEST },
-	[SRN_OP_ATOMIC_RESPONSE] = { .name = "Atomic Response", .qn = SRN_QN_ATOMIC_RESPONSE },
-	[0xc] = { .name = "reserved" },
-	[0xd] = { .name = "reserved" },
+	[SRN_OP_IMM] = {
+		.name = "Immediate Data", .known = true, .immediate = true,
+		.ctl_len = sizeof(struct srn_wire_immediate),
+	},
+	[SRN_OP_IMM_SE] = {
+		.name = "Immediate Data with SE", .known = true, .immediate = true,
+		.solicited = true, .ctl_len = sizeof(struct srn_wire_immediate),
+	},
+	[SRN_OP_ATOMIC_REQUEST] = {
+		.name = "Atomic Request", .known = true, .qn = SRN_QN_READ_REQUEST,
+		.ctl_len = sizeof(struct srn_wire_atomic_request),
+	},
+	[SRN_OP_ATOMIC_RESPONSE] = {
+		.name = "Atomic Response", .known = true, .qn = SRN_QN_ATOMIC_RESPONSE,
+		.ctl_len = sizeof(struct srn_wire_atomic_response),
+	},
+	[SRN_OP_SEND_IMM] = { .name = "Send with Immediate", .known = true, .immediate = true },
+	[SRN_OP_SEND_SE_IMM] = {
+		.name = "Send with SE and Immediate", .known = true,
+		.solicited = true, .immediate = true,
+	},
 	[0xe] = { .name = "reserved" },
 	[0xf] = { .name = "reserved" },
 };
@@ -58,7 +74,7 @@ void srn_put_tagged(struct srn_wire_tagged *w, enum srn_rdmap_opcode op, u32 sta
  * srn_put_untagged - write MPA length and header of an untagged segment
  * @w: where to, %SRN_UNTAGGED_HEADER bytes
  * @op: RDMAP opcode; the queue number follows from it
- * @inv_stag: STag to invalidate, 0 where the opcode does not
+ * @inv_stag: STag to invalidate, or immediate data; 0 where the opcode has neither
  * @msn: message sequence number
  * @mo: message offset of the segment's first byte
  * @payload: payload bytes of this segment

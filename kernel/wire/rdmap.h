@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * DDP and RDMAP headers: layout, opcode properties, validity checks and the
- * Terminate message (RFC 5040, RFC 5041, RFC 7306). Pure functions on bytes.
+ * Terminate message (RFC 5040, RFC 5041). Pure functions on bytes.
  */
 #ifndef SRN_WIRE_RDMAP_H
 #define SRN_WIRE_RDMAP_H
@@ -21,6 +21,9 @@ enum srn_rdmap_opcode {
 	SRN_OP_IMM_SE		= 0x9,
 	SRN_OP_ATOMIC_REQUEST	= 0xa,
 	SRN_OP_ATOMIC_RESPONSE	= 0xb,
+	/* Our own: the RFCs have no Send that carries immediate data. */
+	SRN_OP_SEND_IMM		= 0xc,
+	SRN_OP_SEND_SE_IMM	= 0xd,
 	SRN_OP_COUNT
 };
 
@@ -57,7 +60,7 @@ struct srn_wire_untagged {
 	__be16 mpa_len;
 	u8 ddp_ctrl;
 	u8 rdmap_ctrl;
-	__be32 inv_stag;	/* reserved unless the message invalidates */
+	__be32 inv_stag;	/* or immediate data; reserved in other messages */
 	__be32 qn;
 	__be32 msn;
 	__be32 mo;
@@ -79,7 +82,7 @@ struct srn_rdmap_header {
 	u8 opcode;
 	bool tagged;
 	bool last;
-	u32 stag;		/* tagged: data sink; untagged: STag to invalidate */
+	u32 stag;		/* tagged: data sink; untagged: STag to invalidate, immediate */
 	u64 to;			/* tagged */
 	u32 qn;			/* untagged */
 	u32 msn;
@@ -158,6 +161,7 @@ struct srn_opcode_info {
 	u8 ctl_len;		/* exact payload length, 0: any */
 	bool solicited;
 	bool invalidates;
+	bool immediate;
 };
 
 extern const struct srn_opcode_info srn_opcodes[16];

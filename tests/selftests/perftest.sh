@@ -97,7 +97,11 @@ options()
 	bench "ib_read_bw, 32 outstanding reads" ib_read_bw 65536 100 -o 32
 	bench "ib_write_bw, a region for each queue pair" ib_write_bw 4096 200 -q 2 \
 		--mr_per_qp
-	skip "ib_atomic_bw, ib_atomic_lat" "softrnic has no atomics yet"
+	for tool in ib_atomic_bw ib_atomic_lat; do
+		bench "$tool, FETCH_AND_ADD" $tool 8 200 -A FETCH_AND_ADD
+		bench "$tool, CMP_AND_SWAP" $tool 8 200 -A CMP_AND_SWAP
+	done
+	bench "ib_atomic_bw, 4 queue pairs" ib_atomic_bw 8 200 -q 4
 }
 
 # -a goes through all powers of two up to 8 MiB, on one queue pair.

@@ -126,7 +126,7 @@ TEST(GetHeader, KeepsWhatItDoesNotKnow) {
     EXPECT_EQ(h.opcode, 0xf);
 }
 
-// RFC 5040 figure 4, RFC 7306 figure 2.
+// RFC 5040 figure 4, RFC 7306 figure 2, and two of our own.
 struct opcode_case {
     std::uint8_t op;
     bool known;
@@ -150,11 +150,12 @@ const opcode_case opcode_cases[] = {
     {0x5, true, false, 0, 0, true, false},    // Send with SE
     {0x6, true, false, 0, 0, true, true},     // Send with SE and Invalidate
     {0x7, true, false, 2, 0, false, false},   // Terminate
-    {0x8, false, false, 0, 0, false, false},  // Immediate Data
-    {0x9, false, false, 0, 0, true, false},   // Immediate Data with SE
-    {0xa, false, false, 1, 0, false, false},  // Atomic Request
-    {0xb, false, false, 3, 0, false, false},  // Atomic Response
-    {0xc, false, false, 0, 0, false, false}, {0xd, false, false, 0, 0, false, false},
+    {0x8, true, false, 0, 8, false, false},   // Immediate Data
+    {0x9, true, false, 0, 8, true, false},    // Immediate Data with SE
+    {0xa, true, false, 1, 52, false, false},  // Atomic Request
+    {0xb, true, false, 3, 12, false, false},  // Atomic Response
+    {0xc, true, false, 0, 0, false, false},   // Send with Immediate, our own
+    {0xd, true, false, 0, 0, true, false},    // Send with SE and Immediate, our own
     {0xe, false, false, 0, 0, false, false}, {0xf, false, false, 0, 0, false, false},
 };
 

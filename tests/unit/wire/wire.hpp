@@ -3,6 +3,7 @@
 #pragma once
 
 extern "C" {
+#include "atomic.h"
 #include "fpdu.h"
 #include "mpa.h"
 #include "rdmap.h"

@@ -11,10 +11,12 @@
 /// by one thread.
 #pragma once
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -23,6 +25,12 @@
 #include "softrnic/handle.hpp"
 
 namespace softrnic {
+
+/// The four bytes that came with a message, or nothing if it had none.
+[[nodiscard]] inline std::optional<std::uint32_t> immediate_of(const ibv_wc& wc) noexcept {
+    if ((wc.wc_flags & IBV_WC_WITH_IMM) == 0) return std::nullopt;
+    return ntohl(wc.imm_data);
+}
 
 /// Delivers "this queue has something" events. Its fd() can go into epoll.
 class comp_channel : public handle<ibv_comp_channel, &ibv_destroy_comp_channel> {

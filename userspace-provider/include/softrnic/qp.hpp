@@ -15,6 +15,7 @@
 /// Thread safety: as verbs promise, any thread may post at any time.
 #pragma once
 
+#include <arpa/inet.h>
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
@@ -69,6 +70,18 @@ public:
         return send_with_invalidate(slices(&data, 1), rkey, options);
     }
 
+    /// A message with four bytes that the peer's completion brings: see immediate_of().
+    [[nodiscard]] result<void> send_with_immediate(slices list, std::uint32_t data,
+                                                   send_options options = {}) const noexcept {
+        ibv_send_wr wr = detail::make_send(IBV_WR_SEND_WITH_IMM, list, options);
+        wr.imm_data = htonl(data);
+        return post(wr);
+    }
+    [[nodiscard]] result<void> send_with_immediate(const local_slice& data, std::uint32_t immediate,
+                                                   send_options options = {}) const noexcept {
+        return send_with_immediate(slices(&data, 1), immediate, options);
+    }
+
     /// Places the data at `target` without the peer's doing. Only target.addr and .rkey matter: the
     /// slices say how much. Completion means that the buffers are free; that the peer has the data
     /// shows only when it receives a later send or a later read completes.
@@ -85,6 +98,40 @@ public:
                                             send_options options = {}) const noexcept {
         options.flags |= send_flag::inline_data;
         return write(detail::unregistered(bytes), target, options);
+    }
+
+    /// A write that also completes the peer's next receive, with four bytes: see immediate_of().
+    /// The memory of that receive is not used; its completion's byte_len is the length of the
+    /// write.
+    [[nodiscard]] result<void> write_with_immediate(slices list, const remote_slice& target,
+                                                    std::uint32_t data,
+                                                    send_options options = {}) const noexcept {
+        ibv_send_wr wr = detail::make_rdma(IBV_WR_RDMA_WRITE_WITH_IMM, list, target, options);
+        wr.imm_data = htonl(data);
+        return post(wr);
+    }
+    [[nodiscard]] result<void> write_with_immediate(const local_slice& data,
+                                                    const remote_slice& target,
+                                                    std::uint32_t immediate,
+                                                    send_options options = {}) const noexcept {
+        return write_with_immediate(slices(&data, 1), target, immediate, options);
+    }
+
+    /// Adds `value` to the 64-bit number at `target`, which must be aligned to 8 bytes and needs
+    /// access::remote_atomic. What it was before, in this host's byte order, comes into the 8 bytes
+    /// of `before`.
+    [[nodiscard]] result<void> fetch_add(const local_slice& before, const remote_slice& target,
+                                         std::uint64_t value,
+                                         send_options options = {}) const noexcept {
+        return post(
+            detail::make_atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, before, target, value, 0, options));
+    }
+    /// Stores `desired` there if the number is `expected`; otherwise as fetch_add().
+    [[nodiscard]] result<void> compare_swap(const local_slice& before, const remote_slice& target,
+                                            std::uint64_t expected, std::uint64_t desired,
+                                            send_options options = {}) const noexcept {
+        return post(detail::make_atomic(IBV_WR_ATOMIC_CMP_AND_SWP, before, target, expected,
+                                        desired, options));
     }
 
     /// Fetches from `source` into the slices, whose region needs read_sink_access(). The data is

@@ -50,6 +50,17 @@ namespace detail {
     return wr;
 }
 
+[[nodiscard]] inline ibv_send_wr make_atomic(ibv_wr_opcode opcode, const local_slice& before,
+                                             const remote_slice& target, std::uint64_t compare_add,
+                                             std::uint64_t swap, send_options options) noexcept {
+    ibv_send_wr wr = make_send(opcode, std::span(&before, 1), options);
+    wr.wr.atomic.remote_addr = target.addr;
+    wr.wr.atomic.rkey = target.rkey;
+    wr.wr.atomic.compare_add = compare_add;
+    wr.wr.atomic.swap = swap;
+    return wr;
+}
+
 [[nodiscard]] inline ibv_recv_wr make_recv(std::span<const local_slice> list,
                                            std::uint64_t id) noexcept {
     ibv_recv_wr wr{};

@@ -23,6 +23,7 @@ enum operand : unsigned {
     inlinable = 1U << 2,   ///< whose contents may travel in the WQE
     invalidate = 1U << 3,  ///< an rkey to invalidate
     immediate = 1U << 4,   ///< immediate data
+    atomic = 1U << 5,      ///< operands of an atomic, and its address and rkey
 };
 
 struct operation {
@@ -36,11 +37,13 @@ constexpr auto operations = [] {
     std::array<operation, 16> table{};
     table[IBV_WR_SEND] = {true, SRN_WR_SEND, payload | inlinable};
     table[IBV_WR_SEND_WITH_INV] = {true, SRN_WR_SEND_WITH_INV, payload | inlinable | invalidate};
-    table[IBV_WR_SEND_WITH_IMM] = {false, SRN_WR_SEND_WITH_IMM, payload | inlinable | immediate};
+    table[IBV_WR_SEND_WITH_IMM] = {true, SRN_WR_SEND_WITH_IMM, payload | inlinable | immediate};
     table[IBV_WR_RDMA_WRITE] = {true, SRN_WR_WRITE, remote | payload | inlinable};
-    table[IBV_WR_RDMA_WRITE_WITH_IMM] = {false, SRN_WR_WRITE_WITH_IMM,
+    table[IBV_WR_RDMA_WRITE_WITH_IMM] = {true, SRN_WR_WRITE_WITH_IMM,
                                          remote | payload | inlinable | immediate};
     table[IBV_WR_RDMA_READ] = {true, SRN_WR_READ, remote | payload};
+    table[IBV_WR_ATOMIC_FETCH_AND_ADD] = {true, SRN_WR_FETCH_ADD, atomic | payload};
+    table[IBV_WR_ATOMIC_CMP_AND_SWP] = {true, SRN_WR_CMP_SWAP, atomic | payload};
     table[IBV_WR_LOCAL_INV] = {true, SRN_WR_LOCAL_INV, invalidate};
     return table;
 }();
@@ -92,6 +95,14 @@ int put_inline(const ibv_send_wr& wr, const send_limits& limits, srn_send_wqe& w
     return 0;
 }
 
+void put_atomic(const ibv_send_wr& wr, srn_send_wqe& wqe) noexcept {
+    const bool add = wqe.opcode == SRN_WR_FETCH_ADD;
+    wqe.remote_addr = wr.wr.atomic.remote_addr;
+    wqe.rkey = wr.wr.atomic.rkey;
+    wqe.swap_add = add ? wr.wr.atomic.compare_add : wr.wr.atomic.swap;
+    wqe.compare = add ? 0 : wr.wr.atomic.compare_add;
+}
+
 }  // namespace
 
 int encode_send(const ibv_send_wr& wr, const send_limits& limits, std::byte* slot) noexcept {
@@ -113,6 +124,7 @@ int encode_send(const ibv_send_wr& wr, const send_limits& limits, std::byte* slo
     wqe.ex = (op->operands & (invalidate | immediate)) != 0 ? wr.invalidate_rkey : 0;
     wqe.swap_add = 0;
     wqe.compare = 0;
+    if ((op->operands & atomic) != 0) put_atomic(wr, wqe);
     if ((op->operands & payload) == 0) return 0;
     return is_inline ? put_inline(wr, limits, wqe) : put_sges(wr, limits, wqe);
 }
