@@ -10,7 +10,7 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_netlink.h>
 
-#include "stream/stream.h"
+#include "stream/batch.h"
 #include "verbs/device.h"
 
 MODULE_AUTHOR("The softrnic authors");
@@ -157,7 +157,7 @@ static int __init srn_init(void)
 	srn_cm_wq = alloc_ordered_workqueue("softrnic_cm", WQ_MEM_RECLAIM);
 	if (!srn_wq || !srn_tx_wq || !srn_cm_wq)
 		goto err_wq;
-	ret = srn_tx_init();
+	ret = srn_batch_init();
 	if (ret)
 		goto err_wq;
 	ret = srn_net_init();
@@ -172,7 +172,7 @@ static int __init srn_init(void)
 err_net:
 	srn_net_exit();
 err_tx:
-	srn_tx_exit();
+	srn_batch_exit();
 err_wq:
 	if (srn_cm_wq)
 		destroy_workqueue(srn_cm_wq);
@@ -192,7 +192,7 @@ static void __exit srn_exit(void)
 	destroy_workqueue(srn_cm_wq);
 	destroy_workqueue(srn_tx_wq);
 	destroy_workqueue(srn_wq);
-	srn_tx_exit();
+	srn_batch_exit();
 }
 
 module_init(srn_init);

@@ -6,6 +6,7 @@
 #include <net/ipv6.h>
 #include <net/tcp_states.h>
 
+#include "../stream/frame.h"
 #include "../stream/keepalive.h"
 #include "../stream/sockhooks.h"
 #include "../verbs/qp.h"
@@ -98,6 +99,8 @@ int srn_cm_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 	srn_ep_get(ep);
 	mutex_lock(&ep->lock);
 	ep->revision = 2;
+	ep->crc = READ_ONCE(dev->crc);
+	ep->markers = READ_ONCE(dev->markers);
 	ep->ird = min_t(u32, param->ird, SRN_MAX_READ_DEPTH);
 	ep->ord = min_t(u32, param->ord, SRN_MAX_READ_DEPTH);
 	ep->private_len = param->private_data_len;
@@ -116,10 +119,13 @@ int srn_cm_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 static int send_request(struct srn_ep *ep)
 {
 	struct srn_mpa_frame f = {
-		.crc = ep->dev->crc,
+		.crc = ep->crc,
+		.markers = ep->markers,
 		.revision = ep->revision,
 		.enhanced = ep->revision >= 2,
+		.extensions = true,
 		.peer_to_peer = true,
+		.rtr_send = true,
 		.rtr_write = true,
 		.rtr_read = true,
 		.ird = ep->ird,
@@ -141,16 +147,43 @@ static bool fall_back(struct srn_ep *ep)
 	return !start_connect(ep);
 }
 
-/* What the reply leaves of our wishes. Return: 0, or -EPROTO with a reason. */
-static int negotiate(struct srn_ep *ep, struct srn_qp_conn *conn, const char **reason)
+/* The first and last FPDU says why there will be no more. RFC 6581 section 8. */
+static void refuse_reply(struct srn_ep *ep, u8 ecode)
+{
+	struct srn_term_code code = SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, ecode);
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	u8 fpdu[SRN_TERMINATE_FPDU], payload[SRN_TERM_MAX];
+	struct srn_framer framer;
+	struct kvec iov;
+	u32 len;
+
+	len = srn_put_terminate(payload, code, NULL, 0, NULL);
+	srn_framer_init(&framer, ep->crc || ep->frame.crc, ep->frame.markers);
+	iov.iov_base = fpdu;
+	iov.iov_len = srn_frame_terminate(&framer, fpdu, payload, len);
+	kernel_sendmsg(ep->sock, &msg, &iov, 1, iov.iov_len);
+	srn_ep_event(ep, ep->cm_id, IW_CM_EVENT_CONNECT_REPLY, -EPROTO);
+	srn_ep_close(ep, true);
+}
+
+static enum srn_rtr choose_rtr(const struct srn_mpa_frame *f)
+{
+	if (!f->peer_to_peer)
+		return SRN_RTR_NONE;
+	if (f->rtr_write)
+		return SRN_RTR_WRITE;
+	return f->rtr_read ? SRN_RTR_READ : SRN_RTR_SEND;
+}
+
+/* What the reply leaves of our wishes. Return: 0, or the code of a Terminate, and why. */
+static u8 negotiate(struct srn_ep *ep, struct srn_qp_conn *conn, const char **reason)
 {
 	const struct srn_mpa_frame *f = &ep->frame;
 
-	*conn = (struct srn_qp_conn){ .crc = ep->dev->crc || f->crc };
-	if (f->markers) {
-		*reason = "peer demands markers";
-		return -EPROTO;
-	}
+	*conn = (struct srn_qp_conn){
+		.crc = ep->crc || f->crc, .tx_markers = f->markers, .rx_markers = ep->markers,
+		.extensions = f->extensions,
+	};
 	if (f->enhanced && ep->revision >= 2) {
 		if (f->ird != SRN_MPA_NO_DEPTH)
 			ep->ord = min_t(u32, ep->ord, f->ird);
@@ -158,34 +191,54 @@ static int negotiate(struct srn_ep *ep, struct srn_qp_conn *conn, const char **r
 			ep->ird = max_t(u32, ep->ird, f->ord);
 		if (ep->ird > SRN_MAX_READ_DEPTH) {
 			*reason = "peer demands too many inbound reads";
-			return -EPROTO;
+			return SRN_MPA_INSUFFICIENT_IRD;
 		}
-		if (f->peer_to_peer && !f->rtr_write && !f->rtr_read) {
+		if (f->peer_to_peer && !f->rtr_write && !f->rtr_read && !f->rtr_send) {
 			*reason = "no common ready-to-receive message";
-			return -EPROTO;
+			return SRN_MPA_NO_MATCHING_RTR;
 		}
-		if (f->peer_to_peer)
-			conn->rtr = f->rtr_write ? SRN_RTR_WRITE : SRN_RTR_READ;
+		conn->rtr = choose_rtr(f);
 	}
 	conn->ird = ep->ird;
 	conn->ord = ep->ord;
 	return 0;
 }
 
+/* With a Reject the peer may say what it would have needed. RFC 6581 section 9.1. */
+static void note_depths_of_reject(struct srn_ep *ep)
+{
+	const struct srn_mpa_frame *f = &ep->frame;
+
+	if (!f->enhanced)
+		return;
+	if (f->ird != SRN_MPA_NO_DEPTH)
+		ep->ord = f->ird;
+	if (f->ord != SRN_MPA_NO_DEPTH)
+		ep->ird = f->ord;
+}
+
 static void handle_reply(struct srn_ep *ep)
 {
 	const char *reason = NULL;
 	struct srn_qp_conn conn;
+	u8 ecode;
 	int ret;
 
+	if (ep->frame.revision > ep->revision) {
+		srn_ep_notice(ep, "connect: peer replies with unknown MPA revision %u\n",
+			      ep->frame.revision);
+		srn_ep_connect_failed(ep, -EPROTO);
+		return;
+	}
 	if (ep->frame.reject) {
+		note_depths_of_reject(ep);
 		srn_ep_connect_failed(ep, -ECONNREFUSED);
 		return;
 	}
-	ret = negotiate(ep, &conn, &reason);
-	if (ret) {
+	ecode = negotiate(ep, &conn, &reason);
+	if (ecode) {
 		srn_ep_notice(ep, "connect: %s\n", reason);
-		srn_ep_connect_failed(ep, ret);
+		refuse_reply(ep, ecode);
 		return;
 	}
 	srn_sock_unhook(ep->sock->sk);

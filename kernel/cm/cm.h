@@ -60,6 +60,8 @@ struct srn_ep {
 	struct sockaddr_storage local;	/* once known */
 	struct sockaddr_storage remote;
 
+	bool crc;			/* active: what the request asks for */
+	bool markers;
 	u8 revision;			/* active: MPA revision that is offered */
 	u32 ird;
 	u32 ord;

@@ -90,8 +90,8 @@ static void handle_request(struct srn_ep *ep)
 	const struct srn_mpa_frame *f = &ep->frame;
 	int ret;
 
-	if (f->markers || f->revision > 2) {
-		drop(ep, f->markers ? "it demands markers" : "unknown MPA revision");
+	if (f->revision > 2) {
+		drop(ep, "unknown MPA revision");
 		return;
 	}
 	/* What the peer can serve and wants to have served; unlimited if it does not say. */
@@ -141,15 +141,20 @@ void srn_ep_passive_work(struct srn_ep *ep)
 static int send_reply(struct srn_ep *ep, bool reject, bool crc, const void *data, u32 len)
 {
 	const struct srn_mpa_frame *req = &ep->frame;
+	/* Who asks for none that we know is told all of them. RFC 6581 section 9.2. */
+	bool any = req->peer_to_peer && !req->rtr_send && !req->rtr_write && !req->rtr_read;
 	struct srn_mpa_frame f = {
 		.reply = true,
 		.crc = crc,
+		.markers = ep->markers,
 		.reject = reject,
 		.revision = req->revision,
 		.enhanced = req->enhanced,
+		.extensions = req->extensions,
 		.peer_to_peer = req->peer_to_peer,
-		.rtr_write = req->peer_to_peer,
-		.rtr_read = req->peer_to_peer,
+		.rtr_send = req->rtr_send || any,
+		.rtr_write = req->rtr_write || any,
+		.rtr_read = req->rtr_read || any,
 		.ird = req->ord == SRN_MPA_NO_DEPTH ? SRN_MPA_NO_DEPTH : ep->ird,
 		.ord = req->ird == SRN_MPA_NO_DEPTH ? SRN_MPA_NO_DEPTH : ep->ord,
 	};
@@ -165,12 +170,17 @@ static u32 max_private(const struct srn_ep *ep)
 static int accept_request(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 {
 	struct srn_qp_conn conn = {
-		.crc = ep->dev->crc || ep->frame.crc,
+		.crc = READ_ONCE(ep->dev->crc) || ep->frame.crc,
+		.tx_markers = ep->frame.markers,
+		.rx_markers = READ_ONCE(ep->dev->markers),
+		.extensions = ep->frame.extensions,
 		/* In the peer-to-peer model the initiator speaks first. */
 		.hold_tx = ep->frame.peer_to_peer,
+		.rtr_send_may_come = ep->frame.peer_to_peer,
 	};
 	int ret;
 
+	ep->markers = conn.rx_markers;
 	if (param->private_data_len > max_private(ep))
 		return -EINVAL;
 	ret = srn_ep_take_qp(ep, param->qpn);
@@ -179,7 +189,7 @@ static int accept_request(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_c
 	ep->ord = min_t(u32, param->ord, ep->ord);
 	ep->ird = min_t(u32, param->ird, SRN_MAX_READ_DEPTH);
 	/* The initiator may choose a Read to speak first. */
-	if (ep->frame.rtr_read)
+	if (ep->frame.peer_to_peer)
 		ep->ird = max(ep->ird, 1u);
 	conn.ird = ep->ird;
 	conn.ord = ep->ord;
@@ -253,7 +263,7 @@ int srn_cm_reject(struct iw_cm_id *cm_id, const void *data, u8 len)
 		return -ECONNRESET;
 	mutex_lock(&ep->lock);
 	if (ep->state == SRN_EP_REQUESTED) {
-		ret = send_reply(ep, true, ep->dev->crc || ep->frame.crc, data, len);
+		ret = send_reply(ep, true, READ_ONCE(ep->dev->crc) || ep->frame.crc, data, len);
 		srn_ep_close(ep, true);
 	}
 	mutex_unlock(&ep->lock);

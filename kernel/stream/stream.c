@@ -90,12 +90,12 @@ void srn_stream_attach(struct srn_stream *s, struct socket *sock,
 		       const struct srn_stream_params *params)
 {
 	s->sock = sock;
-	s->crc = params->crc;
+	srn_framer_init(&s->framer, params->crc, params->tx_markers);
 	s->tx_hold = params->hold_tx;
 	s->tx_stopped = false;
 	s->rx_stopped = false;
 	memset(&s->msg, 0, sizeof(s->msg));
-	srn_fpdu_init(&s->parser, params->crc);
+	srn_fpdu_init(&s->parser, params->crc, params->rx_markers);
 }
 
 /**

@@ -98,18 +98,20 @@ struct srn_stream_ops {
 
 struct srn_stream_params {
 	bool crc;
+	bool tx_markers;	/* the peer wants them */
+	bool rx_markers;	/* we do */
 	bool hold_tx;		/* send nothing before the peer's first FPDU */
 };
 
 struct srn_stream {
 	const struct srn_stream_ops *ops;
 	struct socket *sock;
-	bool crc;
 
 	/* Transmit: fields of the active transmitter. */
 	atomic_t tx_kicks ____cacheline_aligned;
 	bool tx_stopped;
 	bool tx_hold;		/* until the peer's first FPDU, cleared by receive */
+	struct srn_framer framer;
 	struct srn_tx_batch *batch;
 	struct srn_tx_msg msg;
 	struct delayed_work tx_work;
@@ -141,7 +143,5 @@ void srn_tx_cleanup(struct srn_stream *s);
 void srn_tx_release(struct srn_stream *s);
 int srn_tx_terminate(struct srn_stream *s, const u8 *payload, u32 len);
 void srn_rx_input(struct srn_stream *s, struct sock *sk);
-int srn_tx_init(void);
-void srn_tx_exit(void);
 
 #endif /* SRN_STREAM_H */

@@ -17,6 +17,7 @@
 #include "mem.h"
 #include "qp.h"
 #include "rq.h"
+#include "settings.h"
 
 static const u32 limits[SRN_LIMITS] = {
 	[SRN_LIMIT_QP] = SRN_MAX_QP,
@@ -334,6 +335,7 @@ static const struct ib_device_ops device_ops = {
 	.destroy_cq = srn_destroy_cq,
 	.destroy_qp = srn_destroy_qp,
 	.destroy_srq = srn_destroy_srq,
+	.device_group = &srn_settings_group,
 	.disassociate_ucontext = srn_disassociate_ucontext,
 	.get_dev_fw_str = srn_get_dev_fw_str,
 	.get_dma_mr = srn_get_dma_mr,
@@ -408,7 +410,7 @@ struct srn_device *srn_device_create(struct net_device *netdev)
 	}
 	dev_hold(netdev);
 	dev->id = atomic_inc_return(&next_id);
-	dev->crc = true;
+	srn_settings_init(dev);
 	spin_lock_init(&dev->lock);
 	INIT_LIST_HEAD(&dev->endpoints);
 	INIT_LIST_HEAD(&dev->lingering);

@@ -60,6 +60,7 @@ enum srn_limit {
  * @lingering: sockets that are being closed, see stream/linger.h
  * @num_lingering: how many
  * @crc: ask for CRC32C on new connections
+ * @markers: ask peers of new connections for MPA markers
  * @closing: the link is being deleted
  */
 struct srn_device {
@@ -81,6 +82,7 @@ struct srn_device {
 	struct list_head lingering;
 	u32 num_lingering;
 	bool crc;
+	bool markers;
 	bool closing;
 };
 

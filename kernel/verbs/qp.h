@@ -45,6 +45,7 @@ enum srn_rtr {
 	SRN_RTR_NONE,
 	SRN_RTR_WRITE,
 	SRN_RTR_READ,
+	SRN_RTR_SEND,
 };
 
 /* A send work request: the kernel's copy and what it knows of it. */
@@ -108,6 +109,7 @@ struct srn_qp_tx {
 	u32 read_msn;		/* of Read and Atomic Requests */
 	u32 atomic_msn;		/* of Atomic Responses */
 	enum srn_rtr rtr;
+	bool extensions;	/* the peer knows messages of our own */
 	struct srn_sge sge;	/* source of messages that have no scatter list */
 	union {			/* the control message in hand */
 		struct srn_wire_read_request read;
@@ -135,6 +137,8 @@ struct srn_qp_rx {
 	u32 read_done;
 	bool read_open;
 	bool rtr_read;			/* the response to our RTR is outstanding */
+	bool rtr_send_may_come;		/* no FPDU has been received yet */
+	bool rtr_send;			/* the segment in hand is the peer's RTR */
 
 	u8 control[SRN_TERM_MAX];
 	u32 control_len;
@@ -229,7 +233,11 @@ void srn_qp_rem_ref(struct ib_qp *ibqp);
 /* qp_state.c: life of a connection */
 struct srn_qp_conn {
 	bool crc;
+	bool tx_markers;	/* the peer wants them */
+	bool rx_markers;	/* we do */
+	bool extensions;	/* the peer is softrnic, too */
 	bool hold_tx;
+	bool rtr_send_may_come;	/* the first FPDU may be an empty Send that is no message */
 	enum srn_rtr rtr;
 	u32 ird;
 	u32 ord;
@@ -245,6 +253,7 @@ void srn_qp_fail(struct srn_qp *qp, enum ib_event_type event, const struct srn_t
 void srn_qp_abort(struct srn_qp *qp);
 int srn_qp_close(struct srn_qp *qp);
 extern const struct srn_stream_ops srn_qp_stream_ops;
+extern const struct srn_term_code srn_term_local;
 
 /* sq.c: send queue and transmit side */
 int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,

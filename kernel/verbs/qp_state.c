@@ -116,7 +116,9 @@ static void conn_reset(struct srn_qp *qp, const struct srn_qp_conn *conn)
 		qp->rx.queue[i].msn = 1;
 	qp->rx.write.pd = qp->ibqp.pd;
 	qp->tx.rtr = conn->rtr;
+	qp->tx.extensions = conn->extensions;
 	qp->rx.rtr_read = conn->rtr == SRN_RTR_READ;
+	qp->rx.rtr_send_may_come = conn->rtr_send_may_come;
 	qp->sq.ord = conn->ord;
 	qp->sq.orq_head = 0;
 	qp->sq.orq_tail = 0;
@@ -135,7 +137,10 @@ static void conn_reset(struct srn_qp *qp, const struct srn_qp_conn *conn)
  */
 int srn_qp_connect(struct srn_qp *qp, struct socket *sock, const struct srn_qp_conn *conn)
 {
-	struct srn_stream_params params = { .crc = conn->crc, .hold_tx = conn->hold_tx };
+	struct srn_stream_params params = {
+		.crc = conn->crc, .tx_markers = conn->tx_markers,
+		.rx_markers = conn->rx_markers, .hold_tx = conn->hold_tx,
+	};
 	bool ok;
 
 	mutex_lock(&qp->conn_mutex);
@@ -269,7 +274,7 @@ static void qp_ended(struct srn_stream *s, enum srn_stream_end why)
 		srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, "connection lost");
 		break;
 	case SRN_END_LOCAL:
-		srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL,
+		srn_qp_fail(qp, IB_EVENT_QP_FATAL, &srn_term_local,
 			    "memory of a message in transmission became invalid");
 		break;
 	case SRN_END_VIOLATION:
@@ -279,6 +284,11 @@ static void qp_ended(struct srn_stream *s, enum srn_stream_end why)
 		break;
 	}
 }
+
+/* Something went wrong here that the peer has no part in. RFC 5040 section 7.1. */
+const struct srn_term_code srn_term_local = {
+	SRN_LAYER_RDMAP, SRN_RDMAP_CATASTROPHIC, 0,
+};
 
 const struct srn_stream_ops srn_qp_stream_ops = {
 	.tx_next = srn_qp_tx_next,

@@ -5,10 +5,6 @@
  */
 #include "qp.h"
 
-static const struct srn_term_code local_error = {
-	SRN_LAYER_RDMAP, SRN_RDMAP_CATASTROPHIC, 0,
-};
-
 static struct srn_qp *stream_qp(struct srn_stream *s)
 {
 	return container_of(s, struct srn_qp, stream);
@@ -161,7 +157,7 @@ static int take_receive(struct srn_qp *qp, struct srn_term_code *term)
 			      ret == -EINVAL ? "holds a bad work request" : "overrun");
 		if (ret == -EINVAL)
 			recv_complete(qp, IB_WC_LOC_QP_OP_ERR, 0, 0, 0);
-		*term = local_error;
+		*term = srn_term_local;
 		return -EPROTO;
 	}
 	rx->wr_taken = true;
@@ -234,13 +230,20 @@ int srn_qp_rx_begin(struct srn_stream *s, const struct srn_rdmap_header *h, u32 
 
 	rx->header = *h;
 	rx->payload = payload;
+	if (unlikely(srn_opcodes[h->opcode].extension && !qp->tx.extensions)) {
+		*term = SRN_TERM(SRN_LAYER_RDMAP, SRN_RDMAP_REMOTE_OPERATION, SRN_OPER_OPCODE);
+		return -EPROTO;
+	}
+	/* Ready to receive, RFC 6581 section 9.2: it has a number but is no message. */
+	rx->rtr_send = rx->rtr_send_may_come && h->opcode == SRN_OP_SEND && !payload && h->last;
+	rx->rtr_send_may_come = false;
 	if (h->opcode == SRN_OP_WRITE)
 		return begin_write(qp, h, payload, term);
 	if (h->opcode == SRN_OP_READ_RESPONSE)
 		return begin_read_response(qp, h, payload, term);
 	if (srn_check_untagged(&rx->queue[h->qn], h, payload, term))
 		return -EPROTO;
-	if (h->qn == SRN_QN_SEND)
+	if (h->qn == SRN_QN_SEND && !rx->rtr_send)
 		return begin_send(qp, h, payload, term);
 	return begin_control(qp, h, payload, term);
 }
@@ -276,7 +279,7 @@ int srn_qp_rx_place(struct srn_stream *s, const u8 *data, u32 len, struct srn_te
 		*term = write_fault(fault);
 		return -EPROTO;
 	}
-	*term = local_error;
+	*term = srn_term_local;
 	if (rx->target == &rx->recv) {
 		recv_complete(qp, IB_WC_LOC_PROT_ERR, 0, 0, 0);
 	} else {
@@ -462,7 +465,7 @@ static int end_atomic_response(struct srn_qp *qp, struct srn_term_code *term)
 	srn_cursor_release(&c);
 	if (fault != SRN_MEM_OK) {
 		send->status = IB_WC_LOC_PROT_ERR;
-		*term = local_error;
+		*term = srn_term_local;
 		return -EPROTO;
 	}
 	qp->rx.notify_send = true;
@@ -559,7 +562,7 @@ int srn_qp_rx_end(struct srn_stream *s, struct srn_term_code *term)
 	if (rx->header.opcode == SRN_OP_READ_RESPONSE)
 		return end_read_response(qp);
 	srn_advance_untagged(&rx->queue[rx->header.qn], rx->payload, rx->header.last);
-	if (!rx->header.last)
+	if (!rx->header.last || rx->rtr_send)
 		return 0;
 	switch (rx->header.opcode) {
 	case SRN_OP_READ_REQUEST:

@@ -474,7 +474,8 @@ static enum srn_tx_verdict tx_work_request(struct srn_qp *qp, struct srn_tx_msg 
 			return SRN_TX_FLUSH;
 		send->status = tx_local(qp, send);
 		if (send->status != IB_WC_SUCCESS) {
-			srn_qp_fail(qp, IB_EVENT_QP_ACCESS_ERR, NULL, "local operation failed");
+			srn_qp_fail(qp, IB_EVENT_QP_ACCESS_ERR, &srn_term_local,
+				    "local operation failed");
 			return SRN_TX_WAIT;
 		}
 		sq->next++;
@@ -505,7 +506,7 @@ static enum srn_tx_verdict tx_send_queue(struct srn_qp *qp, struct srn_tx_msg *m
 		if (!flushed)
 			return SRN_TX_FLUSH;
 		send->status = status;
-		srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, "bad send work request");
+		srn_qp_fail(qp, IB_EVENT_QP_FATAL, &srn_term_local, "bad send work request");
 		return SRN_TX_WAIT;
 	}
 	return tx_work_request(qp, msg, send, flushed);
@@ -519,6 +520,13 @@ static enum srn_tx_verdict tx_rtr(struct srn_qp *qp, struct srn_tx_msg *msg)
 	qp->tx.rtr = SRN_RTR_NONE;
 	if (rtr == SRN_RTR_READ) {
 		read_request(qp, msg, 0, 0, 0, 0);
+		return SRN_TX_MESSAGE;
+	}
+	if (rtr == SRN_RTR_SEND) {
+		msg->opcode = SRN_OP_SEND;
+		msg->inv_stag = 0;
+		msg->msn = ++qp->tx.send_msn;
+		source_bytes(qp, msg, NULL, 0);
 		return SRN_TX_MESSAGE;
 	}
 	msg->opcode = SRN_OP_WRITE;

@@ -7,6 +7,7 @@
 /**
  * srn_mulpdu - largest ULPDU for an effective MSS
  * @mss: bytes of TCP payload in one segment
+ * @markers: they take their share of it
  *
  * An FPDU of this ULPDU fills @mss as far as its 4-byte granularity allows, so
  * that segmentation offload cuts the stream at FPDU boundaries (RFC 5044
@@ -14,11 +15,14 @@
  *
  * Return: bytes.
  */
-u32 srn_mulpdu(u32 mss)
+u32 srn_mulpdu(u32 mss, bool markers)
 {
 	u32 fpdu = (mss < SRN_MIN_MSS ? SRN_MIN_MSS : mss) & ~3u;
-	u32 ulpdu = fpdu - SRN_MPA_LENGTH - SRN_CRC_LEN;
+	u32 ulpdu;
 
+	if (markers)
+		fpdu -= SRN_MARKER_LEN * ((fpdu + SRN_MARKER_INTERVAL - 1) / SRN_MARKER_INTERVAL);
+	ulpdu = fpdu - SRN_MPA_LENGTH - SRN_CRC_LEN;
 	return ulpdu < SRN_MAX_ULPDU ? ulpdu : SRN_MAX_ULPDU;
 }
 
@@ -47,11 +51,14 @@ u32 srn_put_trailer(u8 *out, u32 ulpdu_and_length, bool with_crc, u32 crc)
  * srn_fpdu_init - prepare a parser for the first byte of a stream
  * @p: parser
  * @with_crc: check the CRC of each FPDU
+ * @markers: the peer was asked to insert markers
  */
-void srn_fpdu_init(struct srn_fpdu_parser *p, bool with_crc)
+void srn_fpdu_init(struct srn_fpdu_parser *p, bool with_crc, bool markers)
 {
 	memset(p, 0, sizeof(*p));
 	p->with_crc = with_crc;
+	p->markers = markers;
+	p->crc = SRN_CRC_SEED;
 }
 
 static u32 fail(struct srn_fpdu_parser *p, struct srn_fpdu_event *ev, struct srn_term_code term)
@@ -91,7 +98,7 @@ static int verify_early(struct srn_fpdu_parser *p, const u8 *data, u32 len)
 {
 	u32 body, pad;
 
-	if (!p->with_crc || len < SRN_MPA_LENGTH)
+	if (!p->with_crc || p->markers || len < SRN_MPA_LENGTH)
 		return 0;
 	body = SRN_MPA_LENGTH + ulpdu_length(data);
 	pad = srn_fpdu_pad(body);
@@ -110,6 +117,7 @@ static u32 parse_header(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 
 	if (!p->have) {
 		p->crc_verified = false;
+		p->fpdu = p->position;
 		if (verify_early(p, data, len))
 			return fail(p, ev, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_CRC));
 	}
@@ -120,6 +128,9 @@ static u32 parse_header(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 			return used;
 		}
 		memcpy(p->header + p->have, data + used, take);
+		/* A marker may lie within the header: sum up as it comes. */
+		if (p->markers && p->with_crc)
+			p->crc = crc32c(p->crc, data + used, take);
 		p->have += take;
 		used += take;
 		/* A ULPDU too short for its own header never becomes complete. */
@@ -135,7 +146,7 @@ static u32 parse_header(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 	p->payload_done = 0;
 	p->trailer_len = srn_fpdu_pad(ulpdu + SRN_MPA_LENGTH) + SRN_CRC_LEN;
 	p->have = 0;
-	if (p->with_crc && !p->crc_verified)
+	if (p->with_crc && !p->crc_verified && !p->markers)
 		p->crc = crc32c(SRN_CRC_SEED, p->header, need);
 	srn_get_header(p->header, &p->rdmap);
 	p->stage = p->payload_len ? SRN_STAGE_PAYLOAD : SRN_STAGE_TRAILER;
@@ -175,32 +186,21 @@ static u32 parse_trailer(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 		return take;
 	}
 	if (p->with_crc && !p->crc_verified &&
-	    !crc_matches(p->crc, p->trailer, p->trailer_len - SRN_CRC_LEN)) {
+	    !crc_matches(p->crc, p->trailer + p->trailer_summed,
+			 p->trailer_len - SRN_CRC_LEN - p->trailer_summed)) {
 		fail(p, ev, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_CRC));
 		return take;
 	}
 	p->have = 0;
+	p->trailer_summed = 0;
+	p->crc = SRN_CRC_SEED;
 	p->stage = SRN_STAGE_HEADER;
 	ev->type = SRN_FPDU_END;
 	return take;
 }
 
-/**
- * srn_fpdu_parse - consume bytes up to the next event
- * @p: parser
- * @data: the stream's next bytes
- * @len: how many; may be 0
- * @ev: what was found; with %SRN_FPDU_MORE all of @data is used up
- *
- * Call it again with the rest until it asks for more. An FPDU gives one HEADER,
- * PAYLOAD events that cover its payload in order (none if it is empty), and one
- * END. Payload is handed out in place. Where an FPDU lies in one piece its CRC is
- * checked before HEADER, otherwise before END. After ERROR the parser is broken
- * for good. RFC 5044 section 4. Any context.
- *
- * Return: bytes of @data consumed.
- */
-u32 srn_fpdu_parse(struct srn_fpdu_parser *p, const u8 *data, u32 len, struct srn_fpdu_event *ev)
+static u32 parse_unmarked(struct srn_fpdu_parser *p, const u8 *data, u32 len,
+			  struct srn_fpdu_event *ev)
 {
 	if (!len && p->stage != SRN_STAGE_BROKEN) {
 		ev->type = SRN_FPDU_MORE;
@@ -217,4 +217,80 @@ u32 srn_fpdu_parse(struct srn_fpdu_parser *p, const u8 *data, u32 len, struct sr
 		return fail(p, ev, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA,
 					    SRN_MPA_LOCAL_CATASTROPHIC));
 	}
+}
+
+/* A marker is complete. It stands in front of the next FPDU or in the one in hand. */
+static bool marker_is_right(struct srn_fpdu_parser *p)
+{
+	bool between = p->stage == SRN_STAGE_HEADER && !p->have;
+	u32 at = p->position - SRN_MARKER_LEN;
+
+	if (p->with_crc && p->stage == SRN_STAGE_TRAILER) {
+		/* Padding comes before the marker, which comes before the CRC. */
+		p->crc = crc32c(p->crc, p->trailer, p->have);
+		p->trailer_summed = p->have;
+	}
+	if (p->with_crc)
+		p->crc = crc32c(p->crc, p->marker, SRN_MARKER_LEN);
+	return (u32)(p->marker[2] << 8 | (p->marker[3] & ~3)) == (between ? 0 : at - p->fpdu);
+}
+
+/* Return: bytes of a marker taken, 0 where none is due. */
+static u32 take_marker(struct srn_fpdu_parser *p, const u8 *data, u32 len)
+{
+	u32 take = SRN_MARKER_LEN - p->marker_have;
+
+	if (!p->marker_have && !srn_marker_due(p->position))
+		return 0;
+	if (take > len)
+		take = len;
+	memcpy(p->marker + p->marker_have, data, take);
+	p->marker_have += take;
+	p->position += take;
+	return take;
+}
+
+static u32 parse_marked(struct srn_fpdu_parser *p, const u8 *data, u32 len,
+			struct srn_fpdu_event *ev)
+{
+	u32 used = 0, run, n;
+
+	do {
+		ev->type = SRN_FPDU_MORE;
+		used += take_marker(p, data + used, len - used);
+		if (p->marker_have && p->marker_have < SRN_MARKER_LEN)
+			return used;
+		if (p->marker_have && !marker_is_right(p)) {
+			fail(p, ev, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_LENGTH_MARKER));
+			return used;
+		}
+		p->marker_have = 0;
+		run = SRN_MARKER_INTERVAL - p->position % SRN_MARKER_INTERVAL;
+		n = parse_unmarked(p, data + used, run < len - used ? run : len - used, ev);
+		p->position += n;
+		used += n;
+	} while (ev->type == SRN_FPDU_MORE && used < len);
+	return used;
+}
+
+/**
+ * srn_fpdu_parse - consume bytes up to the next event
+ * @p: parser
+ * @data: the stream's next bytes
+ * @len: how many; may be 0
+ * @ev: what was found; with %SRN_FPDU_MORE all of @data is used up
+ *
+ * Call it again with the rest until it asks for more. An FPDU gives one HEADER,
+ * PAYLOAD events that cover its payload in order (none if it is empty), and one
+ * END. Payload is handed out in place. Where an FPDU lies in one piece its CRC is
+ * checked before HEADER, otherwise before END. After ERROR the parser is broken
+ * for good. RFC 5044 sections 4 and 4.3. Any context.
+ *
+ * Return: bytes of @data consumed.
+ */
+u32 srn_fpdu_parse(struct srn_fpdu_parser *p, const u8 *data, u32 len, struct srn_fpdu_event *ev)
+{
+	if (unlikely(p->markers) && p->stage != SRN_STAGE_BROKEN)
+		return parse_marked(p, data, len, ev);
+	return parse_unmarked(p, data, len, ev);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * MPA framing of a connected stream (RFC 5044 section 4): cutting messages into
- * FPDUs, and finding the FPDUs in a byte stream. Pure functions on bytes.
+ * FPDUs, and finding the FPDUs in a byte stream, among markers too. Pure functions on
+ * bytes.
  *
  * An FPDU is: ULPDU length (2 bytes), ULPDU, zeros up to a multiple of 4, CRC32C
  * (4 bytes; present, but zero, where CRC is off).
@@ -9,6 +10,7 @@
 #ifndef SRN_WIRE_FPDU_H
 #define SRN_WIRE_FPDU_H
 
+#include "framer.h"
 #include "platform.h"
 #include "rdmap.h"
 
@@ -23,7 +25,7 @@
  * What a sender knows of the receiver's segment boundaries: MULPDU, the largest
  * ULPDU so that the FPDU fits an effective MSS.
  */
-u32 srn_mulpdu(u32 mss);
+u32 srn_mulpdu(u32 mss, bool markers);
 
 static inline u32 srn_fpdu_pad(u32 ulpdu_and_length)
 {
@@ -61,6 +63,7 @@ enum srn_fpdu_stage {
 struct srn_fpdu_parser {
 	/* set up by srn_fpdu_init() */
 	bool with_crc;
+	bool markers;		/* the peer inserts them */
 
 	/* of the FPDU in hand */
 	u8 stage;
@@ -74,16 +77,23 @@ struct srn_fpdu_parser {
 	u32 payload_done;
 	u32 crc;
 	struct srn_rdmap_header rdmap;
+
+	/* with markers */
+	u32 position;		/* in the stream; wraps */
+	u32 fpdu;		/* where the FPDU in hand has its length field */
+	u8 marker_have;
+	u8 marker[SRN_MARKER_LEN];
+	u8 trailer_summed;	/* bytes of the trailer that are in the CRC already */
 };
 
-void srn_fpdu_init(struct srn_fpdu_parser *p, bool with_crc);
+void srn_fpdu_init(struct srn_fpdu_parser *p, bool with_crc, bool markers);
 u32 srn_fpdu_parse(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 		   struct srn_fpdu_event *ev);
 
 /* Is the stream at an FPDU boundary, so that its end would be an orderly one? */
 static inline bool srn_fpdu_at_boundary(const struct srn_fpdu_parser *p)
 {
-	return p->stage == SRN_STAGE_HEADER && !p->have;
+	return p->stage == SRN_STAGE_HEADER && !p->have && !p->marker_have;
 }
 
 #endif /* SRN_WIRE_FPDU_H */

@@ -12,6 +12,7 @@
 #ifdef __KERNEL__
 
 #include <linux/build_bug.h>
+#include <linux/compiler.h>
 #include <linux/crc32c.h>
 #include <linux/errno.h>
 #include <linux/minmax.h>
@@ -41,6 +42,9 @@ typedef __u64 u64;
 #define cpu_to_le32(x)	htole32(x)
 #ifndef __packed
 #define __packed	__attribute__((__packed__))
+#endif
+#ifndef unlikely
+#define unlikely(x)	__builtin_expect(!!(x), 0)
 #endif
 
 u32 crc32c(u32 crc, const void *address, unsigned int length);

@@ -18,7 +18,7 @@ cat > /tmp/stranger.py <<'END'
 import os, socket, struct, sys, time
 
 kind, address, port, limit = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
-FLAG_CRC, FLAG_MARKERS, FLAG_ENHANCED = 0x40, 0x80, 0x10
+FLAG_CRC, FLAG_ENHANCED = 0x40, 0x10
 
 def frame(flags=FLAG_CRC, revision=1, data=b"", length=None, key=b"MPA ID Req Frame"):
     n = len(data) if length is None else length
@@ -74,7 +74,6 @@ before = {
     "too much private data": lambda: frame(length=65535, data=b"x" * 600),
     "half the private data": lambda: frame(length=100, data=b"x" * 50),
     "an unknown revision": lambda: frame(revision=77),
-    "markers": lambda: frame(flags=FLAG_CRC | FLAG_MARKERS),
     "no room for the read depths": lambda: frame(flags=FLAG_CRC | FLAG_ENHANCED,
         revision=2, data=b"\0"),
 }
@@ -197,7 +196,7 @@ run_check "a persistent server listens" wait_listening $PORT
 run_check "a good client before" good_client
 for kind in garbage zeros http "half a header" "a header less one byte" nothing \
 	"a reply" "too much private data" "half the private data" "an unknown revision" \
-	markers "no room for the read depths" \
+	"no room for the read depths" \
 	"garbage for FPDUs" "an FPDU with a wrong CRC" "an FPDU of no length" \
 	"FPDUs of the largest length" "half an FPDU and then the end" reset slow; do
 	run_check "stranger: $kind" stranger "$kind"

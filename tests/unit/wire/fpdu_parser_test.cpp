@@ -203,7 +203,7 @@ TEST_P(FpduStream, BrokenStaysBroken) {
         EXPECT_EQ(event.type, SRN_FPDU_ERROR);
     }
     // A new stream starts afresh.
-    srn_fpdu_init(&r.parser(), crc);
+    srn_fpdu_init(&r.parser(), crc, false);
     EXPECT_TRUE(r.at_boundary());
     srn_fpdu_event event{};
     srn_fpdu_parse(&r.parser(), stream.bytes.data(), 50, &event);
@@ -241,7 +241,7 @@ TEST_P(DamagedFpdu, IsCaughtBeforeItsHeaderWhenInOnePiece) {
     for (std::size_t bit = 0; bit < fpdu.size() * 8; bit++) {
         const byte_vector bytes = damaged(bit);
         srn_fpdu_parser p;
-        srn_fpdu_init(&p, true);
+        srn_fpdu_init(&p, true, false);
         srn_fpdu_event event{};
         srn_fpdu_parse(&p, bytes.data(), static_cast<std::uint32_t>(bytes.size()), &event);
         EXPECT_EQ(event.type, SRN_FPDU_ERROR) << "bit " << bit;
@@ -287,7 +287,7 @@ TEST(FpduCrc, IsVerifiedEarlyOnlyInOnePiece) {
     const byte_vector fpdu = make_fpdu({.payload = pattern(21)});
     const auto verified_at_header = [&fpdu](std::size_t cut) {
         srn_fpdu_parser p;
-        srn_fpdu_init(&p, true);
+        srn_fpdu_init(&p, true, false);
         srn_fpdu_event event{};
         auto at = srn_fpdu_parse(&p, fpdu.data(), static_cast<std::uint32_t>(cut), &event);
         if (event.type == SRN_FPDU_MORE)

@@ -14,31 +14,32 @@ std::uint32_t fpdu_length(std::uint32_t ulpdu) {
 // RFC 5044 section 4.5: an FPDU fits the MSS; ours leaves less than 4 bytes of it.
 TEST(Mulpdu, FillsTheMss) {
     for (std::uint32_t mss = SRN_MIN_MSS; mss < 65540; mss++) {
-        const std::uint32_t length = fpdu_length(srn_mulpdu(mss));
+        const std::uint32_t length = fpdu_length(srn_mulpdu(mss, false));
         ASSERT_LE(length, mss);
         ASSERT_GT(length + 4, mss);
-        ASSERT_EQ(srn_fpdu_pad(SRN_MPA_LENGTH + srn_mulpdu(mss)), 0U) << "padding at MSS " << mss;
+        ASSERT_EQ(srn_fpdu_pad(SRN_MPA_LENGTH + srn_mulpdu(mss, false)), 0U)
+            << "padding at MSS " << mss;
     }
 }
 
 TEST(Mulpdu, HasAnUpperBound) {
     for (const std::uint32_t mss : {65540u, 65541u, 65544u, 0x10000u * 4, 0x7fffffffu, 0xffffffffu})
-        EXPECT_EQ(srn_mulpdu(mss), SRN_MAX_ULPDU) << mss;
+        EXPECT_EQ(srn_mulpdu(mss, false), SRN_MAX_ULPDU) << mss;
 }
 
 TEST(Mulpdu, HasALowerBound) {
     for (std::uint32_t mss = 0; mss < SRN_MIN_MSS + 4; mss++)
-        EXPECT_EQ(srn_mulpdu(mss), SRN_MIN_MSS - 6) << mss;
+        EXPECT_EQ(srn_mulpdu(mss, false), SRN_MIN_MSS - 6) << mss;
     // RFC 5044 section 4.5: at least 128.
-    EXPECT_GE(srn_mulpdu(0), 128U);
+    EXPECT_GE(srn_mulpdu(0, false), 128U);
 }
 
 TEST(Mulpdu, OfCommonLinks) {
-    EXPECT_EQ(srn_mulpdu(1460), 1454U);
-    EXPECT_EQ(srn_mulpdu(1448), 1442U);    // with timestamps
-    EXPECT_EQ(srn_mulpdu(8948), 8942U);    // jumbo frames
-    EXPECT_EQ(srn_mulpdu(1447), 1438U);    // 1444 and three bytes unused
-    EXPECT_EQ(srn_mulpdu(65483), 65474U);  // loopback
+    EXPECT_EQ(srn_mulpdu(1460, false), 1454U);
+    EXPECT_EQ(srn_mulpdu(1448, false), 1442U);    // with timestamps
+    EXPECT_EQ(srn_mulpdu(8948, false), 8942U);    // jumbo frames
+    EXPECT_EQ(srn_mulpdu(1447, false), 1438U);    // 1444 and three bytes unused
+    EXPECT_EQ(srn_mulpdu(65483, false), 65474U);  // loopback
 }
 
 TEST(FpduPad, FillsUpToFour) {

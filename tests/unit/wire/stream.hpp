@@ -79,7 +79,7 @@ struct received_fpdu {
 // its contract; the first one that it breaks is named by broken_rule().
 class receiver {
 public:
-    explicit receiver(bool crc) { srn_fpdu_init(&parser_, crc); }
+    explicit receiver(bool crc, bool markers = false) { srn_fpdu_init(&parser_, crc, markers); }
 
     // False once the stream has failed.
     bool feed(byte_span piece) {
@@ -153,7 +153,10 @@ private:
     void take_payload(const srn_fpdu_event& event, const std::uint8_t* in, std::uint32_t used) {
         rule(open(), "PAYLOAD without HEADER");
         rule(event.len > 0, "empty PAYLOAD");
-        rule(event.data == in && event.len == used, "PAYLOAD is not the input at hand");
+        // What lies in front of it is the rest of a marker.
+        rule(event.data >= in && event.data + event.len == in + used &&
+                 (parser_.markers ? used - event.len <= SRN_MARKER_LEN : event.len == used),
+             "PAYLOAD is not the input at hand");
         if (!rule_.empty()) return;
         byte_vector& payload = fpdus_.back().payload;
         rule(event.offset == payload.size(), "PAYLOAD out of order");

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * A batch: FPDUs on their way into the socket, pushed with one sendmsg.
+ */
+#ifndef SRN_BATCH_H
+#define SRN_BATCH_H
+
+#include <linux/net.h>
+#include <linux/uio.h>
+
+#include "../verbs/mem.h"
+
+/* A batch is closed at the first FPDU that reaches this. */
+#define SRN_BATCH_BYTES		(64 * 1024)
+#define SRN_BATCH_IOV		256
+#define SRN_BATCH_MEMS		32
+#define SRN_BATCH_BUF		(28 * 1024 - 512)
+
+/**
+ * struct srn_tx_batch - FPDUs on their way into the socket
+ * @bytes: in all
+ * @num_iov: entries of @iov
+ * @used: bytes of @buf
+ * @num_mems: entries of @mems
+ * @iter: what is left of @iov to be pushed
+ * @mems: regions that @iov refers to, each with a reference
+ * @iov: pieces: headers, trailers and copied payload in @buf, other payload in place
+ * @buf: linear memory
+ */
+struct srn_tx_batch {
+	u32 bytes;
+	u32 num_iov;
+	u32 used;
+	u32 num_mems;
+	struct iov_iter iter;
+	struct srn_mem *mems[SRN_BATCH_MEMS];
+	struct kvec iov[SRN_BATCH_IOV];
+	u8 buf[SRN_BATCH_BUF];
+};
+
+/* Add a piece. There is room: whoever began the FPDU has seen to it. */
+static inline void srn_batch_append(struct srn_tx_batch *b, void *data, u32 len)
+{
+	struct kvec *last = b->num_iov ? &b->iov[b->num_iov - 1] : NULL;
+
+	if (last && last->iov_base + last->iov_len == data)
+		last->iov_len += len;
+	else
+		b->iov[b->num_iov++] = (struct kvec){ .iov_base = data, .iov_len = len };
+	b->bytes += len;
+}
+
+/* Room in the linear buffer that becomes the next piece. */
+static inline u8 *srn_batch_reserve(struct srn_tx_batch *b, u32 len)
+{
+	u8 *p = b->buf + b->used;
+
+	b->used += len;
+	srn_batch_append(b, p, len);
+	return p;
+}
+
+/* Where the linear buffer goes on, for a writer that calls srn_batch_reserve() afterwards. */
+static inline u8 *srn_batch_tail(struct srn_tx_batch *b)
+{
+	return b->buf + b->used;
+}
+
+struct srn_tx_batch *srn_batch_get(void);
+void srn_batch_put(struct srn_tx_batch *b);
+void srn_batch_refer(struct srn_tx_batch *b, struct srn_mem *mem);
+bool srn_batch_valid(const struct srn_tx_batch *b);
+void srn_batch_close(struct srn_tx_batch *b);
+int srn_batch_push(struct srn_tx_batch *b, struct socket *sock);
+int srn_send_some(struct socket *sock, struct iov_iter *iter, int flags);
+int srn_batch_init(void);
+void srn_batch_exit(void);
+
+#endif /* SRN_BATCH_H */

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Messages to FPDUs to a batch.
+ */
+#include <linux/tcp.h>
+
+#include "batch.h"
+#include "frame.h"
+
+/* Payload of so few bytes is cheaper to copy than to refer to. */
+#define COPY_BREAK	512
+
+/*
+ * May memory of this region wait in the batch? What a kernel consumer has registered
+ * for its peers is freed by it after the invalidation, so a Read Response must not
+ * point there; a process's pages stay pinned.
+ */
+static bool may_refer(const struct srn_tx_msg *msg)
+{
+	return !msg->source.held || msg->source.held->type == SRN_MEM_USER ||
+	       msg->opcode != SRN_OP_READ_RESPONSE;
+}
+
+/* Add @len bytes of the message to the FPDU. */
+static int add_payload(struct srn_stream *s, struct srn_tx_msg *msg, u32 len, bool copy, u32 *crc)
+{
+	struct srn_tx_batch *b = s->batch;
+	void *data;
+	u8 *to;
+	u32 n;
+
+	while (len) {
+		if (srn_cursor_peek(&msg->source, len, &data, &n) != SRN_MEM_OK)
+			return -EFAULT;
+		if (copy || !may_refer(msg)) {
+			to = srn_batch_reserve(b, n);
+			memcpy(to, data, n);
+			/* Over the bytes that are sent, not over memory that may change. */
+			if (s->framer.with_crc)
+				*crc = crc32c(*crc, to, n);
+		} else {
+			srn_batch_refer(b, msg->source.held);
+			srn_batch_append(b, data, n);
+		}
+		msg->source.offset += n;
+		len -= n;
+	}
+	return 0;
+}
+
+/*
+ * Payload bytes of the next FPDU; 0 with *room false if the batch is full. The header
+ * goes out with its length before the payload is looked at, so there must be room for
+ * the worst case: each entry and each block of it in a piece of its own, or all of it
+ * copied.
+ */
+static u32 payload_size(struct srn_stream *s, const struct srn_tx_msg *msg, u32 overhead,
+			bool *copy, bool *room)
+{
+	const struct srn_framer *f = &s->framer;
+	struct srn_tx_batch *b = s->batch;
+	u32 mulpdu = srn_mulpdu(READ_ONCE(tcp_sk(s->sock->sk)->mss_cache), f->markers);
+	u32 len = min(msg->length - msg->done, mulpdu - overhead);
+	u32 buf_left = SRN_BATCH_BUF - b->used;
+	u32 fixed = overhead + SRN_MPA_LENGTH + SRN_MAX_TRAILER;
+
+	/* Markers take one part in 127; a few bytes more do not matter. */
+	if (f->markers)
+		fixed += SRN_MAX_MARKERS(min(buf_left, mulpdu)) * SRN_MARKER_LEN;
+	*copy = f->with_crc || f->markers || len <= COPY_BREAK;
+	*room = b->num_iov + 2 * SRN_MAX_SGE + len / PAGE_SIZE + 4 <= SRN_BATCH_IOV &&
+		b->num_mems + SRN_MAX_SGE <= SRN_BATCH_MEMS && buf_left > fixed + COPY_BREAK;
+	if (!*room)
+		return 0;
+	if (*copy || msg->opcode == SRN_OP_READ_RESPONSE)
+		len = min(len, buf_left - fixed);
+	return len;
+}
+
+static void put_header(const struct srn_tx_msg *msg, u8 *header, u32 len, bool last)
+{
+	if (srn_opcodes[msg->opcode].tagged)
+		srn_put_tagged((struct srn_wire_tagged *)header, msg->opcode, msg->stag,
+			       msg->to + msg->done, len, last);
+	else
+		srn_put_untagged((struct srn_wire_untagged *)header, msg->opcode, msg->inv_stag,
+				 msg->msn, msg->done, len, last);
+}
+
+/* The common way: payload is copied or referred to. */
+static int build_plain(struct srn_stream *s, struct srn_tx_msg *msg, u32 header_len, u32 len,
+		       bool last, bool copy)
+{
+	struct srn_tx_batch *b = s->batch;
+	u8 *header = srn_batch_reserve(b, header_len);
+	u32 crc = SRN_CRC_SEED;
+	u8 trailer[SRN_MAX_TRAILER];
+	int ret;
+
+	put_header(msg, header, len, last);
+	if (s->framer.with_crc)
+		crc = crc32c(crc, header, header_len);
+	ret = add_payload(s, msg, len, copy, &crc);
+	if (ret)
+		return ret;
+	ret = srn_put_trailer(trailer, header_len + len, s->framer.with_crc, crc);
+	memcpy(srn_batch_reserve(b, ret), trailer, ret);
+	return 0;
+}
+
+/* With markers: all of it is copied. */
+static int build_marked(struct srn_stream *s, struct srn_tx_msg *msg, u32 header_len, u32 len,
+			bool last)
+{
+	struct srn_tx_batch *b = s->batch;
+	struct srn_framer *f = &s->framer;
+	u8 header[SRN_MAX_HEADER];
+	void *data;
+	u32 n;
+
+	put_header(msg, header, len, last);
+	srn_batch_reserve(b, srn_frame_begin(f, srn_batch_tail(b)));
+	srn_batch_reserve(b, srn_frame_put(f, srn_batch_tail(b), header, header_len));
+	while (len) {
+		if (srn_cursor_peek(&msg->source, len, &data, &n) != SRN_MEM_OK)
+			return -EFAULT;
+		srn_batch_reserve(b, srn_frame_put(f, srn_batch_tail(b), data, n));
+		msg->source.offset += n;
+		len -= n;
+	}
+	srn_batch_reserve(b, srn_frame_end(f, srn_batch_tail(b)));
+	return 0;
+}
+
+/**
+ * srn_frame_build - add the next FPDU of a message to the batch
+ * @s: stream with a batch
+ * @msg: message
+ *
+ * Each FPDU fills an effective MSS as it is now (RFC 5044 section 4.5).
+ *
+ * Context: the active transmitter, bottom halves disabled, RCU read lock held.
+ *
+ * Return: 0, -ENOBUFS if the batch is full, -EFAULT if the source is not valid any more.
+ */
+int srn_frame_build(struct srn_stream *s, struct srn_tx_msg *msg)
+{
+	u32 header_len = srn_opcodes[msg->opcode].tagged ? SRN_TAGGED_HEADER : SRN_UNTAGGED_HEADER;
+	bool copy, room, last;
+	u32 len;
+	int ret;
+
+	len = payload_size(s, msg, header_len - SRN_MPA_LENGTH, &copy, &room);
+	if (!room)
+		return -ENOBUFS;
+	last = msg->done + len == msg->length;
+	if (s->framer.markers)
+		ret = build_marked(s, msg, header_len, len, last);
+	else
+		ret = build_plain(s, msg, header_len, len, last, copy);
+	if (ret)
+		return ret;
+	msg->done += len;
+	msg->open = !last;
+	return 0;
+}
+
+/**
+ * srn_frame_terminate - write a Terminate message as an FPDU
+ * @f: framer of the stream
+ * @out: where to, %SRN_TERMINATE_FPDU bytes
+ * @payload: Terminate payload
+ * @len: its length, at most %SRN_TERM_MAX
+ *
+ * RFC 5040 section 4.8. Context: any, the caller is the only transmitter.
+ *
+ * Return: bytes written.
+ */
+u32 srn_frame_terminate(struct srn_framer *f, u8 *out, const u8 *payload, u32 len)
+{
+	struct srn_wire_untagged header;
+	u32 n;
+
+	srn_put_untagged(&header, SRN_OP_TERMINATE, 0, 1, 0, len, true);
+	n = srn_frame_begin(f, out);
+	n += srn_frame_put(f, out + n, &header, sizeof(header));
+	n += srn_frame_put(f, out + n, payload, len);
+	return n + srn_frame_end(f, out + n);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Messages to FPDUs.
+ */
+#ifndef SRN_FRAME_H
+#define SRN_FRAME_H
+
+#include "stream.h"
+
+/* Largest FPDU of a Terminate: with the most markers that can fall into it. */
+#define SRN_TERMINATE_FPDU						\
+	(SRN_UNTAGGED_HEADER + SRN_TERM_MAX + SRN_MAX_TRAILER +		\
+	 SRN_MARKER_LEN * SRN_MAX_MARKERS(SRN_UNTAGGED_HEADER + SRN_TERM_MAX))
+
+int srn_frame_build(struct srn_stream *s, struct srn_tx_msg *msg);
+u32 srn_frame_terminate(struct srn_framer *f, u8 *out, const u8 *payload, u32 len);
+
+#endif /* SRN_FRAME_H */

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Writing FPDUs into linear memory.
+ */
+#include "fpdu.h"
+#include "framer.h"
+
+/**
+ * srn_framer_init - prepare for the first byte of a stream
+ * @f: framer
+ * @with_crc: CRC is on; else its field is zero
+ * @markers: the peer wants markers
+ */
+void srn_framer_init(struct srn_framer *f, bool with_crc, bool markers)
+{
+	memset(f, 0, sizeof(*f));
+	f->with_crc = with_crc;
+	f->markers = markers;
+}
+
+static void account(struct srn_framer *f, const u8 *bytes, u32 len)
+{
+	f->position += len;
+	if (f->with_crc)
+		f->crc = crc32c(f->crc, bytes, len);
+}
+
+static u32 put_marker(struct srn_framer *f, u8 *out, u32 back)
+{
+	__be32 marker = cpu_to_be32(back);
+
+	if (!f->markers || !srn_marker_due(f->position))
+		return 0;
+	memcpy(out, &marker, SRN_MARKER_LEN);
+	account(f, out, SRN_MARKER_LEN);
+	return SRN_MARKER_LEN;
+}
+
+/**
+ * srn_frame_begin - begin an FPDU
+ * @f: framer
+ * @out: where to, %SRN_MARKER_LEN bytes
+ *
+ * Return: bytes written.
+ */
+u32 srn_frame_begin(struct srn_framer *f, u8 *out)
+{
+	u32 n;
+
+	f->crc = SRN_CRC_SEED;
+	f->length = 0;
+	n = put_marker(f, out, 0);
+	f->fpdu = f->position;
+	return n;
+}
+
+/**
+ * srn_frame_put - add bytes to an FPDU, from its length field on
+ * @f: framer
+ * @out: where to; room for @len bytes and %SRN_MAX_MARKERS of them
+ * @data: bytes; each is read once
+ * @len: how many
+ *
+ * Return: bytes written.
+ */
+u32 srn_frame_put(struct srn_framer *f, u8 *out, const void *data, u32 len)
+{
+	const u8 *from = data;
+	u32 n = 0, take;
+
+	while (len) {
+		/* The marker in front of the FPDU has been written. */
+		if (f->length)
+			n += put_marker(f, out + n, f->position - f->fpdu);
+		take = len;
+		if (f->markers) {
+			take = SRN_MARKER_INTERVAL - f->position % SRN_MARKER_INTERVAL;
+			take = take < len ? take : len;
+		}
+		memcpy(out + n, from, take);
+		account(f, out + n, take);
+		f->length += take;
+		from += take;
+		n += take;
+		len -= take;
+	}
+	return n;
+}
+
+/**
+ * srn_frame_end - end an FPDU: padding and CRC
+ * @f: framer
+ * @out: where to; room for %SRN_MAX_TRAILER and %SRN_MARKER_LEN bytes
+ *
+ * Return: bytes written.
+ */
+u32 srn_frame_end(struct srn_framer *f, u8 *out)
+{
+	static const u8 zeros[3];
+	__le32 field = 0;
+	u32 n;
+
+	n = srn_frame_put(f, out, zeros, srn_fpdu_pad(f->length));
+	n += put_marker(f, out + n, f->position - f->fpdu);
+	if (f->with_crc)
+		field = cpu_to_le32(~f->crc);
+	memcpy(out + n, &field, SRN_CRC_LEN);
+	f->position += SRN_CRC_LEN;
+	return n + SRN_CRC_LEN;
+}

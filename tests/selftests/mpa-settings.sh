@@ -1,0 +1,141 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# files: build/tests/verbs/verbs_test
+# timeout: 400
+#
+# CRC and markers, asked for by either end or by none: data arrives whole, whoever wants
+# what, and what is on the wire is what was agreed on.
+. lib/ktap.sh
+. lib/pairs.sh
+
+B4=10.0.0.2
+
+# setting LINK NAME [VALUE]
+setting()
+{
+	local file=/sys/class/infiniband/$1/mpa/$2
+	if (($# == 2)); then
+		cat "$file"
+	else
+		echo "$3" > "$file"
+	fi
+}
+
+# agree CRC-A CRC-B MARKERS-A MARKERS-B
+agree()
+{
+	setting srna crc "$1" && setting srnb crc "$2" && setting srna markers "$3" &&
+		setting srnb markers "$4"
+}
+
+name_of() { echo "crc $1/$2, markers $3/$4"; }
+
+# The whole set for one combination.
+combination()
+{
+	local name
+	name=$(name_of "$@")
+	agree "$@" || return
+	pair "rping, $name" 7174 in_b rping -s -a "$B4" -C 20 -S 30000 -V -- \
+		in_a rping -c -a "$B4" -C 20 -S 30000 -V
+	head -c 3000017 /dev/urandom > /tmp/sent
+	rm -f /tmp/received
+	SERVER_STATUS_COUNTS='' pair "rcopy, $name" 7427 in_b rcopy -- in_a rcopy /tmp/sent \
+		$B4:/tmp/received && run_check "the file is the same, $name" \
+		cmp /tmp/sent /tmp/received
+	run_check "on the wire, $name" on_the_wire "$@"
+}
+
+# The first FPDU of each direction, after the set-up frames: markers begin with one, and
+# without CRC its field is zero.
+cat > /tmp/wire.py <<'END'
+import struct, sys
+
+def packets(path):
+    data = open(path, "rb").read()
+    at = 24
+    while at + 16 <= len(data):
+        n = struct.unpack("<I", data[at + 8:at + 12])[0]
+        yield data[at + 16:at + 16 + n]
+        at += 16 + n
+
+streams = {}
+for p in packets(sys.argv[1]):
+    ip = p[14:]
+    if ip[9] != 6:
+        continue
+    tcp = ip[(ip[0] & 15) * 4:struct.unpack(">H", ip[2:4])[0]]
+    payload = tcp[(tcp[12] >> 4) * 4:]
+    port = struct.unpack(">HH", tcp[:4])
+    if payload:
+        streams.setdefault(port, b"")
+        streams[port] += payload
+
+def full_operation(stream):
+    n = struct.unpack(">H", stream[18:20])[0]
+    return stream[:20], stream[20 + n:]
+
+for (source, target), stream in sorted(streams.items()):
+    frame, rest = full_operation(stream)
+    role = "initiator" if target == 7174 else "responder"
+    marked = rest[:4] == b"\0\0\0\0"
+    if marked:
+        rest = rest[4:]
+    n = 2 + struct.unpack(">H", rest[:2])[0]
+    n += -n % 4
+    crc = rest[n:n + 4] != b"\0\0\0\0" if n < 480 else None
+    print(role, "asks", "crc" if frame[16] & 0x40 else "-", "markers" if frame[16] & 0x80 else "-",
+          "sends", "marked" if marked else "plain", {True: "crc", False: "-", None: "?"}[crc])
+END
+
+on_the_wire()
+{
+	local crc='-' initiator responder status=0
+	((!$1 && !$2)) || crc=crc
+	ip netns exec a tcpdump -i va -w /tmp/wire.pcap -U -s 0 'tcp port 7174' > /tmp/tcpdump.log 2>&1 &
+	local dump=$!
+	wait_until 10 grep -q 'listening on' /tmp/tcpdump.log || return
+	SERVER_STATUS_COUNTS=1 try_pair 7174 in_b rping -s -a "$B4" -C 1 -V -- \
+		in_a rping -c -a "$B4" -C 1 -V || status=1
+	sleep 0.5
+	kill "$dump"
+	wait "$dump"
+	python3 /tmp/wire.py /tmp/wire.pcap | tee /tmp/wire.out
+	initiator="initiator asks $( (($1)) && echo crc || echo -) $( (($3)) && echo markers || echo -)"
+	initiator+=" sends $( (($4)) && echo marked || echo plain) $crc"
+	responder="sends $( (($3)) && echo marked || echo plain) $crc"
+	grep -qx -- "$initiator" /tmp/wire.out || {
+		echo "expected: $initiator"
+		return 1
+	}
+	grep -q -- "^responder asks .* $responder" /tmp/wire.out || {
+		echo "expected of the responder: $responder"
+		return 1
+	}
+	return "$status"
+}
+
+# One process that is both ends, on a link without CRC: payload is not copied there.
+library()
+{
+	setting srn0 crc 0 && setting srn0 markers "$1" || return
+	SRN_SERVER_ADDR=10.1.0.1 ./verbs_test --gtest_brief=1 \
+		--gtest_filter='*Operations*:*Inline*:*Access*:*Atomic*:*Immediate*:Batch*:Flush*:Error*:-*16777216*'
+}
+
+chmod +x verbs_test
+run_check "two links in two namespaces" two_namespaces
+run_check "a link on a dummy interface" dummy_link
+run_check "the defaults" test "$(setting srna crc)$(setting srna markers)" = 10
+check_fails "a senseless setting is refused" "Invalid argument" \
+	bash -c "echo perhaps > /sys/class/infiniband/srna/mpa/crc"
+combination 1 1 0 0
+combination 0 1 0 0
+combination 0 0 0 0
+combination 0 0 1 1
+combination 1 1 1 1
+combination 1 0 1 0
+combination 0 0 0 1
+run_check "verbs without CRC" library 0
+run_check "verbs without CRC, with markers" library 1
+finish
