@@ -84,7 +84,11 @@ test: $(if $(K),debug-module,guest-module) tests ## one test in the test machine
 
 .PHONY: check-debug
 check-debug: debug-module tests ## all tests of the test machine on a kernel that sees mistakes (K=uml, qemu or kcsan)
-	@SRN_KERNEL=$(K_OR_UML) scripts/run-tests guest
+	@SRN_KERNEL=$(K_OR_UML) scripts/run-tests machine guest
+
+.PHONY: debug-kernel
+debug-kernel: ## build a debug kernel, if it is missing or its configuration changed (K=uml, qemu or kcsan)
+	@scripts/debug-kernel build $(K_OR_UML) > /dev/null
 
 MINUTES ?= 30
 SEED ?= $(shell od -An -N2 -tu2 /dev/urandom | tr -d ' ')

@@ -92,6 +92,7 @@ show_guest_test()
 	local dir=$LOGS/$1 passed=0 failed=1 skipped=0 reason="did not run"
 	[[ ! -s $dir/.counts ]] ||
 		read -r passed failed skipped reason < "$dir/.counts"
+	[[ ! -e $dir/.restarted ]] || reason+="${reason:+, }machine started twice"
 	result "$1" "$passed" "$failed" "$skipped" "$(cat "$dir/.seconds")" "$reason"
 	if ((failed)) && [[ -z $VERBOSE ]]; then
 		grep -A8 '^not ok' "$dir/output.log" | sed 's/^/    /' | head -n 60 || true

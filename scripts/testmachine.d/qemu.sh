@@ -45,16 +45,57 @@ qemu_command()
 	)
 }
 
+# Without KVM, QEMU now and then hangs before the kernel has printed a word. Seconds of
+# silence after which that is taken for certain; kernels with checks start slowly.
+silence_limit()
+{
+	if [[ $KERNEL == stock ]]; then echo 45; else echo 180; fi
+}
+
+# End a QEMU that stays silent, and leave "$OUT/.silent". The pauses are short because
+# they outlive this job when it is ended.
+watch_silence()
+{
+	local limit=$1 end=$((SECONDS + $1))
+	while ((SECONDS < end)); do
+		[[ ! -s $OUT/console.log ]] || return 0
+		sleep 0.5
+	done
+	echo "$limit" > "$OUT/.silent"
+	kill -KILL "$(< "$WORK/qemu.pid")"
+}
+
 # Run the machine of $WORK/initrd until it ends; what the script prints goes to
-# standard output.
+# standard output. A machine that never said anything is started once more.
 start_qemu()
 {
+	local status=0
 	qemu_command "$WORK/initrd" "$OUT"
+	run_qemu || status=$?
+	if [[ -e $OUT/.silent ]]; then
+		say "the machine said nothing for $(< "$OUT/.silent") s: it is started once more"
+		mv "$OUT/.silent" "$OUT/.restarted"
+		status=0
+		run_qemu || status=$?
+	fi
+	return "$status"
+}
+
+run_qemu()
+{
+	local watch status=0
+	rm -f "$OUT/console.log"
+	# shellcheck disable=SC2154  # the lock is of prepare_out
+	watch_silence "$(silence_limit)" > /dev/null 2>&1 {out_lock}>&- &
+	watch=$!
 	timeout --foreground -k 5 $((TIMEOUT + GRACE)) "${QEMU[@]}" \
+		-pidfile "$WORK/qemu.pid" \
 		-serial "file:$OUT/console.log" \
 		-device virtio-serial-pci \
 		-chardev file,id=output,path=/dev/fd/3 \
 		-device virtserialport,chardev=output,name=output \
 		3>&1 > "$OUT/qemu.log" 2>&1 < /dev/null | tee "$OUT/output.log"
-	return "${PIPESTATUS[0]}"
+	status=${PIPESTATUS[0]}
+	kill "$watch" 2> /dev/null || true
+	return "$status"
 }

@@ -34,6 +34,9 @@ report_run()
 	elif [[ -z $status && $qemu_status == 124 ]]; then
 		kind="the machine hung: no end within $((TIMEOUT + GRACE)) s"
 		status=124
+	elif [[ -z $status && -e $OUT/.silent ]]; then
+		kind="the machine said nothing, twice"
+		status=125
 	elif [[ -z $status ]]; then
 		kind="the machine stopped before the script ended (QEMU status $qemu_status)"
 		status=125
@@ -56,7 +59,7 @@ report_run()
 		show_tail "$log"
 		say "FAILED: $kind"
 	fi
-	say "status $status, $(run_times "$start"), logs in ${OUT#"$PWD"/}"
+	say "status $status, $(run_times "$start")$(was_restarted), logs in ${OUT#"$PWD"/}"
 	exit "$status"
 }
 
@@ -96,3 +99,5 @@ run_times()
 	awk -v start="$1" -v end="$EPOCHREALTIME" -v booted="$booted" \
 		'BEGIN { printf "booted in %s s, %.1f s in all", booted, end - start }'
 }
+
+was_restarted() { [[ ! -e $OUT/.restarted ]] || printf ', started twice'; }

@@ -12,6 +12,9 @@ kernel-warning|20|99|the kernel complained|echo "<4>WARNING: made up" > /dev/kms
 time-out|2|124|no end within 2 s|sleep 100
 kernel-panic|20|99|the kernel panicked|echo c > /proc/sysrq-trigger; sleep 100
 '
+# On a kernel with kmemleak, with a module that leaks in the place of softrnic.
+LEAK_CASE='leak|60|99|softrnic leaked|modprobe softrnic
+'
 
 run_selftest()
 {
@@ -20,6 +23,10 @@ run_selftest()
 	ensure_machine
 	WORK=$(mktemp -d)
 	trap 'rm -rf "$WORK"' EXIT
+	if [[ $KERNEL != stock ]]; then
+		build_leaky_module
+		SELFTEST_CASES+=$LEAK_CASE
+	fi
 	echo "TAP version 13"
 	while IFS='|' read -r name timeout status text script; do
 		[[ -n $name ]] || continue
@@ -47,9 +54,27 @@ run_selftest()
 selftest_case()
 {
 	local name=$1 timeout=$2 expected=$3 text=$4 status=0
-	"$TOP/scripts/testmachine" run --release "$RELEASE" --timeout "$timeout" \
-		--name "selftest-$name" "$WORK/$name.sh" \
+	if [[ $name == leak ]]; then
+		local -x SRN_BUILD=$WORK/build
+	fi
+	"$TOP/scripts/testmachine" run --release "$RELEASE" --kernel "$KERNEL" \
+		--timeout "$timeout" --name "selftest-$name" "$WORK/$name.sh" \
 		> "$WORK/$name.log" 2>&1 < /dev/null || status=$?
 	echo "status $status, expected $expected and: $text" >> "$WORK/$name.log"
 	((status == expected)) && grep -qF "FAILED: $text" "$WORK/$name.log"
+}
+
+# As build.sh's users expect a module to be built: in build/module/RELEASE.
+build_leaky_module()
+{
+	local dest log=$WORK/leaky.log
+	local -a arch=()
+	dest=$WORK/build/module/$(kernel_release)
+	[[ $KERNEL != uml ]] || arch=(ARCH=um)
+	mkdir -p "$dest"
+	cp "$LIB/leaky"/* "$dest/"
+	make -C "$(kernel_dir)/build" "${arch[@]}" M="$dest" -s modules > "$log" 2>&1 || {
+		cat "$log" >&2
+		die "the leaky module cannot be built"
+	}
 }
