@@ -76,3 +76,18 @@ void srn_compat_clear_gid_tag(struct net_device *netdev)
 		dev_addr_mod(netdev, TAG_OFFSET, none, TAG_LEN);
 #endif
 }
+
+/**
+ * srn_compat_never_exec - let nobody make a mapping executable later
+ * @vma: mapping that is being made
+ *
+ * Context: process, mmap lock held for writing.
+ */
+void srn_compat_never_exec(struct vm_area_struct *vma)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+	vma->vm_flags &= ~VM_MAYEXEC;
+#else
+	vm_flags_clear(vma, VM_MAYEXEC);
+#endif
+}

@@ -5,6 +5,7 @@
 #ifndef SRN_COMPAT_H
 #define SRN_COMPAT_H
 
+#include <linux/mm.h>
 #include <linux/net.h>
 #include <linux/netdevice.h>
 #include <rdma/ib_umem.h>
@@ -17,5 +18,6 @@
 void srn_sock_setup(struct socket *sock);
 void srn_compat_set_gid_tag(struct net_device *netdev, union ib_gid *gid);
 void srn_compat_clear_gid_tag(struct net_device *netdev);
+void srn_compat_never_exec(struct vm_area_struct *vma);
 
 #endif /* SRN_COMPAT_H */

@@ -139,6 +139,7 @@ static int srn_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma)
 
 	if (vma->vm_flags & VM_EXEC)
 		return -EPERM;
+	srn_compat_never_exec(vma);
 	entry = rdma_user_mmap_entry_get(ibuc, vma);
 	if (!entry)
 		return -EINVAL;
