@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/// \file
+/// Commands to a uverbs device without libibverbs, by file descriptor and handle: for programs that
+/// do to objects what a library would not survive. Nothing here is owned; what is not destroyed
+/// goes with its file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "softrnic-abi.h"
+#include "softrnic/softrnic.hpp"
+
+namespace robustness::raw {
+
+/// A queue: its handle, and where its ring is mapped.
+struct queue {
+    std::uint32_t handle;
+    srn_mapping ring;
+};
+
+/// Closes a file descriptor when it goes.
+class file {
+public:
+    file() noexcept = default;
+    explicit file(int fd) noexcept : fd_(fd) {}
+    file(file&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    file& operator=(file&& other) noexcept {
+        std::swap(fd_, other.fd_);
+        return *this;
+    }
+    file(const file&) = delete;
+    file& operator=(const file&) = delete;
+    ~file();
+
+    [[nodiscard]] int fd() const noexcept { return fd_; }
+    [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
+
+private:
+    int fd_ = -1;
+};
+
+/// An open device with a context: from here on there can be objects.
+softrnic::result<file> open_device(const std::string& path);
+
+softrnic::result<std::uint32_t> alloc_pd(int device);
+softrnic::result<std::uint32_t> reg_mr(int device, std::uint32_t pd, std::span<std::byte> memory);
+softrnic::result<file> create_comp_channel(int device);
+/// `channel`: -1 for none.
+softrnic::result<queue> create_cq(int device, std::uint32_t entries, int channel = -1);
+softrnic::result<queue> create_srq(int device, std::uint32_t pd);
+/// For both directions `cq`; `srq` only if there is one.
+softrnic::result<queue> create_qp(int device, std::uint32_t pd, std::uint32_t cq);
+softrnic::result<queue> create_qp(int device, std::uint32_t pd, std::uint32_t cq,
+                                  std::uint32_t srq);
+
+softrnic::result<void> dealloc_pd(int device, std::uint32_t pd);
+softrnic::result<void> dereg_mr(int device, std::uint32_t mr);
+softrnic::result<void> destroy_cq(int device, std::uint32_t cq);
+softrnic::result<void> destroy_srq(int device, std::uint32_t srq);
+softrnic::result<void> destroy_qp(int device, std::uint32_t qp);
+
+softrnic::result<void> modify_qp(int device, std::uint32_t qp, ibv_qp_state state);
+softrnic::result<void> query_qp(int device, std::uint32_t qp);
+softrnic::result<void> set_srq_limit(int device, std::uint32_t srq, std::uint32_t limit);
+softrnic::result<void> query_srq(int device, std::uint32_t srq);
+/// Looks at the send ring.
+softrnic::result<void> ring_doorbell(int device, std::uint32_t qp);
+
+}  // namespace robustness::raw
