@@ -12,10 +12,10 @@ LOG=/tmp/server.log
 libfabric()
 {
 	local name=$1 provider=$2 endpoint=$3 status=0
-	timeout 40 fi_pingpong -c -I 20 -p "$provider" -e "$endpoint" > "$LOG" 2>&1 &
+	timeout -k 2 40 fi_pingpong -c -I 20 -p "$provider" -e "$endpoint" > "$LOG" 2>&1 &
 	local server=$!
 	wait_until 5 tcp_listens 47592
-	run_check "$name" timeout 30 fi_pingpong -c -I 20 -p "$provider" -e "$endpoint" 10.1.0.1 ||
+	run_check "$name" timeout -k 2 30 fi_pingpong -c -I 20 -p "$provider" -e "$endpoint" 10.1.0.1 ||
 		note "server: $(tail -n 5 "$LOG")"
 	kill "$server" 2> /dev/null
 	wait "$server" 2> /dev/null || status=$?
@@ -38,7 +38,7 @@ fio_receiver()
 		rw=read
 		iodepth=16
 	JOB
-	timeout 40 fio /tmp/receiver.fio > "$LOG" 2>&1 &
+	timeout -k 2 40 fio /tmp/receiver.fio > "$LOG" 2>&1 &
 }
 
 fio_sender()
@@ -55,7 +55,7 @@ fio_sender()
 		iodepth=4
 		iodepth_batch_complete=1
 	JOB
-	timeout 30 fio /tmp/sender.fio
+	timeout -k 2 30 fio /tmp/sender.fio
 }
 
 # fio_verb VERB: fio moves 16 MiB by it.
@@ -74,6 +74,12 @@ libfabric "fi_pingpong, verbs, msg" verbs msg
 libfabric "fi_pingpong, verbs;ofi_rxm, rdm" "verbs;ofi_rxm" rdm
 fio_verb write
 fio_verb read
-fio_verb send
+# fio's sender takes a completed Send for a received one, and so outruns a receiver that has
+# to share its CPU.
+if (($(nproc) > 1)); then
+	fio_verb send
+else
+	skip "fio, verb=send" "fio's own flow control needs a second CPU"
+fi
 skip "fio with verify=" "a network engine cannot read back what it wrote"
 finish

@@ -106,6 +106,8 @@ start_server()
 	if [[ $1 == in_a || $1 == in_b ]]; then
 		set -- ip netns exec "${1#in_}" "${@:2}"
 	fi
+	# Whoever waits for a word in the log shall not find that of the server before.
+	: > "$log"
 	timeout -k 2 "$SERVER_TIMEOUT" stdbuf -oL "$@" > "$log" 2>&1 < /dev/null &
 	SERVER_PID=$!
 }
