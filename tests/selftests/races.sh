@@ -14,7 +14,7 @@ A1=10.1.0.1 DEVICE=/dev/infiniband/uverbs0
 
 # Its end is bounded, too: nobody may wait for what another thread has taken away.
 race() { timeout -k 5 $((RACES_TIME * 3 + 60)) ./races "$1" "$2" "$RACES_TIME" "$RACES_SEED"; }
-at_once() { race commands $DEVICE & race connections "$A1" && wait $!; }
+at_once() { race commands "$DEVICE" & race connections "$A1" && wait $!; }
 
 nothing_is_left() { wait_until 20 no_objects || { rdma resource show; rdma resource show qp; false; }; }
 no_objects() { ! rdma resource show srn0 | grep -E '(qp|cm_id|mr|pd|cq|ctx|srq) [1-9]'; }
@@ -31,7 +31,7 @@ with_result()
 chmod +x races
 note "seed $RACES_SEED"
 run_check "a link" dummy_link || finish
-with_result "commands on the objects of one file" race commands $DEVICE
+with_result "commands on the objects of one file" race commands "$DEVICE"
 with_result "both ends of connections" race connections "$A1"
 with_result "listeners that come and go" race listeners "$A1"
 with_result "commands and connections on one device" at_once
