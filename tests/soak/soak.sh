@@ -33,9 +33,9 @@ server_killed()
 	sleep "0.$(between 0 9)"
 	kill -KILL "$server"
 	wait "$server" 2> /dev/null
-	ip netns exec b ./load serve "$B4" "$PORT" 60 > "$server_log" 2>&1 &
+	ip netns exec b ./load serve "$B4" "$PORT" 300 > "$server_log" 2>&1 &
 	server=$!
-	wait_until 20 both_devices_busy && end_load
+	wait_until "$PATIENCE" both_devices_busy && end_load
 }
 
 client_killed()
@@ -43,9 +43,9 @@ client_killed()
 	sleep "0.$(between 0 9)"
 	kill -KILL "$client"
 	wait "$client" 2> /dev/null
-	ip netns exec a ./load run "$B4" "$PORT" 60 3 "$round" > "$client_log" 2>&1 &
+	ip netns exec a ./load run "$B4" "$PORT" 300 3 "$round" > "$client_log" 2>&1 &
 	client=$!
-	wait_until 20 both_devices_busy && end_load
+	wait_until "$PATIENCE" both_devices_busy && end_load
 }
 
 # Where TCP's checksum is left to the card, corruption reaches the CRC.

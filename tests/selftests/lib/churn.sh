@@ -6,24 +6,26 @@
 #
 #	two_namespaces 1500 && start_load && way_link_delete; remove_load
 #
+# What has to happen is given PATIENCE seconds: all of this runs in slow machines.
+#
 # Each way_…() succeeds if everybody was told, or work went on, as it ought to be.
 
 # shellcheck source=tests/selftests/lib/topology.sh
 . lib/topology.sh
 
-B4=10.0.0.2 PORT=7500
+B4=10.0.0.2 PORT=7500 PATIENCE=60
 client='' server='' round=0
 
 server_log=/tmp/load-server.log client_log=/tmp/load-client.log
 
 start_load()
 {
-	ip netns exec b ./load serve "$B4" "$PORT" 60 > "$server_log" 2>&1 &
+	ip netns exec b ./load serve "$B4" "$PORT" 300 > "$server_log" 2>&1 &
 	server=$!
 	wait_listening "$PORT" || return
-	ip netns exec a ./load run "$B4" "$PORT" 60 3 "$round" > "$client_log" 2>&1 &
+	ip netns exec a ./load run "$B4" "$PORT" 300 3 "$round" > "$client_log" 2>&1 &
 	client=$!
-	wait_until 15 both_devices_busy || {
+	wait_until "$PATIENCE" both_devices_busy || {
 		echo "no load"
 		return 1
 	}
@@ -41,7 +43,7 @@ process_gone() { ! kill -0 "$1" 2> /dev/null; }
 # told PID LOG: this user ended by itself because its device went.
 told()
 {
-	wait_until 30 process_gone "$1" || {
+	wait_until "$PATIENCE" process_gone "$1" || {
 		echo "it does not notice: $2"
 		cat "/proc/$1/stack" 2> /dev/null
 		return 1
@@ -57,7 +59,7 @@ told()
 end_load()
 {
 	kill -TERM "$client" "$server" 2> /dev/null
-	wait_until 30 both_gone || {
+	wait_until "$PATIENCE" both_gone || {
 		echo "the load does not end: $(cat "/proc/$client/stack" "/proc/$server/stack")"
 		return 1
 	}
@@ -76,7 +78,7 @@ goes_on()
 {
 	local before
 	before=$(packets)
-	wait_until 15 more_packets_than $((before + 200)) || {
+	wait_until "$PATIENCE" more_packets_than $((before + 200)) || {
 		echo "no traffic any more"
 		return 1
 	}
@@ -167,12 +169,12 @@ way_names_changed()
 way_moved_to_namespace()
 {
 	rdma system set netns exclusive && dummy_link 1500 || return
-	./load serve 10.1.0.1 "$PORT" 60 > "$server_log" 2>&1 &
+	./load serve 10.1.0.1 "$PORT" 300 > "$server_log" 2>&1 &
 	server=$!
 	wait_listening "$PORT" || return
-	./load run 10.1.0.1 "$PORT" 60 3 "$round" > "$client_log" 2>&1 &
+	./load run 10.1.0.1 "$PORT" 300 3 "$round" > "$client_log" 2>&1 &
 	client=$!
-	wait_until 15 traffic_on_own_address || return
+	wait_until "$PATIENCE" traffic_on_own_address || return
 	ip netns add a && rdma dev set srn0 netns a || return
 	told "$client" "$client_log" && told "$server" "$server_log"
 }
@@ -187,9 +189,9 @@ five_connections() { (($(rdma resource show qp link srna | grep -c RTS) >= 5)); 
 # SIGSTOP with rings full: others go on, and their end is not held up.
 way_users_stopped()
 {
-	ip netns exec a ./load run "$B4" "$PORT" 60 2 $((round + 1000)) > /tmp/load-stopped.log 2>&1 &
+	ip netns exec a ./load run "$B4" "$PORT" 300 2 $((round + 1000)) > /tmp/load-stopped.log 2>&1 &
 	local stopped=$!
-	wait_until 15 five_connections || return
+	wait_until "$PATIENCE" five_connections || return
 	kill -STOP "$stopped"
 	goes_on || return
 	rdma link delete srna || return

@@ -12,7 +12,7 @@
 . lib/topology.sh
 
 SERVER_LOG=/tmp/server.log CLIENT_LOG=/tmp/client.log
-: "${CLIENT_TIMEOUT:=40}"
+: "${CLIENT_TIMEOUT:=$((40 * ${SLOW:-1}))}"
 
 # Programs whose server does not say by its status how it went, or never ends.
 SERVER_STATUS_COUNTS=1

@@ -98,7 +98,7 @@ device_ready()
 
 # start_server LOG COMMAND…: in the background, never for longer than
 # SERVER_TIMEOUT; sets SERVER_PID. Line-buffered, so that the log can be waited on.
-: "${SERVER_TIMEOUT:=60}"
+: "${SERVER_TIMEOUT:=$((60 * ${SLOW:-1}))}"
 start_server()
 {
 	local log=$1
