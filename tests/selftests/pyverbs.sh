@@ -79,6 +79,7 @@ card_link()
 	rdma link add srn0 type "$SRN_LINK_TYPE" netdev eth0 && wait_ready srn0
 }
 
+[[ -e /sys/class/net/eth0 ]] || skip_all "no network card in this machine"
 run_check "a link on a network card" card_link
 run_check "the tests are there" unpack
 run_check "the tests ran to their end" run_suite
