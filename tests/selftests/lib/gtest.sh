@@ -1,0 +1,47 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# GoogleTest programs whose cases are cases of the script. After lib/ktap.sh.
+
+# run_gtest PROGRAM SECONDS FILTER: the tests of the program as tests of this script.
+# One that ends the program, or does not end, fails, and so does what it leaves undone.
+run_gtest()
+{
+	local program=$1 seconds=$2 filter=$3 status=0
+	timeout -k 5 "$seconds" "$program" --gtest_color=no --gtest_filter="$filter" \
+		> gtest.log 2>&1 < /dev/null || status=$?
+	gtest_to_ktap < gtest.log
+	if ((status > 1)) || ! grep -q '^\[==========\].* ran\.' gtest.log; then
+		not_ok "$program $filter ends by itself" "status $status" \
+			"$(tail -n 30 gtest.log)"
+	fi
+}
+
+# GoogleTest's output on standard input.
+gtest_to_ktap()
+{
+	local line detail='' running=''
+	while IFS= read -r line; do
+		case $line in
+		'[ RUN      ] '*)
+			running=${line#'[ RUN      ] '} detail=''
+			;;
+		'[       OK ] '*)
+			ok "$running"
+			running=''
+			;;
+		'[  FAILED  ] '*' ms)')
+			not_ok "$running" "$detail"
+			running=''
+			;;
+		'[  SKIPPED ] '*' ms)')
+			skip "$running" "$(head -n 3 <<< "$detail" | tr '\n' ' ')"
+			running=''
+			;;
+		*)
+			[[ -z $running ]] || detail+=$line$'\n'
+			;;
+		esac
+	done
+	[[ -z $running ]] || not_ok "$running" "$detail" "it did not end"
+}
