@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// How a stream ends when the peer wishes it: Terminates, closing in good order, and anything else.
+#include <array>
+
+#include "session.hpp"
+
+namespace wirepeer {
+namespace {
+
+/// A Terminate of the peer's, RFC 5040 section 4.8.
+struct told {
+    const char* name;
+    bytes (*payload)();
+};
+
+std::ostream& operator<<(std::ostream& to, const told& t) {
+    return to << t.name;
+}
+
+segment a_send() {
+    return make_send(1, pattern(8));
+}
+segment a_write() {
+    return make_write(0x1234, 0x5678, pattern(8));
+}
+segment a_request() {
+    return make_read_request(1, {.sink_stag = 1, .size = 8});
+}
+
+template <std::uint8_t layer, std::uint8_t type, std::uint8_t code>
+bytes bare() {
+    return terminate_payload({layer, type, code}, term_headers::none, {});
+}
+
+const told tellings[] = {
+    {"rfc5040_4_8_local_catastrophic", bare<0, 0, 0>},
+    {"rfc5040_4_8_remote_protection_of_a_send",
+     [] {
+         return terminate_payload({0, 1, 9}, term_headers::ddp, a_send());
+     }},
+    {"rfc5040_4_8_remote_protection_of_a_read",
+     [] {
+         return terminate_payload({0, 1, 2}, term_headers::ddp_and_rdmap, a_request());
+     }},
+    {"rfc5040_4_8_remote_operation",
+     [] {
+         return terminate_payload({0, 2, 6}, term_headers::ddp, a_send());
+     }},
+    {"rfc5040_4_8_tagged_buffer",
+     [] {
+         return terminate_payload({1, 1, 0}, term_headers::ddp, a_write());
+     }},
+    {"rfc5040_4_8_untagged_buffer",
+     [] {
+         return terminate_payload({1, 2, 2}, term_headers::ddp, a_send());
+     }},
+    {"rfc5044_8_closed", bare<2, 0, 1>},
+    {"rfc5044_8_crc", bare<2, 0, 2>},
+    {"rfc5044_8_marker", bare<2, 0, 3>},
+    {"rfc6581_8_local_catastrophic", bare<2, 0, 5>},
+    {"rfc6581_8_insufficient_ird", bare<2, 0, 6>},
+    {"rfc6581_8_no_matching_rtr", bare<2, 0, 7>},
+    {"rfc5040_4_8_unknown_everything", bare<15, 15, 255>},
+    // Thirteen bits that are ignored.
+    {"rfc5040_4_8_reserved_bits",
+     [] {
+         bytes payload = bare<1, 0, 0>();
+         payload[2] = 0x1f;
+         payload[3] = 0xff;
+         return payload;
+     }},
+    // Cut short, or longer than it says: an end all the same.
+    {"rfc5040_5_4_empty", [] { return bytes{}; }},
+    {"rfc5040_5_4_three_bytes",
+     [] {
+         return bytes{0, 0, 0};
+     }},
+    {"rfc5040_5_4_header_promised",
+     [] {
+         bytes payload = bare<1, 1, 0>();
+         payload[2] = 0xc0;
+         return payload;
+     }},
+    {"rfc5040_5_4_half_a_header",
+     [] {
+         bytes payload = terminate_payload({1, 2, 2}, term_headers::ddp, a_send());
+         payload.resize(15);
+         return payload;
+     }},
+    {"rfc5040_5_4_read_request_promised",
+     [] {
+         bytes payload = terminate_payload({0, 1, 2}, term_headers::ddp, a_request());
+         payload[2] |= 0x20;
+         return payload;
+     }},
+};
+
+class Told : public ::testing::TestWithParam<told> {};
+
+// The consumer learns of it, and nothing is sent any more: not even a Terminate in answer.
+TEST_P(Told, EndsTheStream) {
+    session s;
+    bytes all = fpdu(make_terminate(GetParam().payload()));
+    append(all, fpdu(make_send(1, pattern(5))));
+    s.wire.send(all);
+    s.expect_failed(IBV_EVENT_QP_FATAL, 1);
+    s.wire.expect_closed();
+    expect_service();
+}
+
+INSTANTIATE_TEST_SUITE_P(, Told, ::testing::ValuesIn(tellings),
+                         [](const auto& test) { return test.param.name; });
+
+/// What becomes of a Read that is under way: the one work request that a Terminate tells of.
+void expect_read_fails(term_code why, term_headers with, ibv_wc_status status) {
+    session s;
+    must(s.end.qp().read(arena::get().inbox(0, 8), {.addr = 1, .rkey = 2}, {.id = 5}));
+    const segment request = s.wire.read_segment();
+    s.wire.send(make_terminate(terminate_payload(why, with, request)));
+    s.expect_status(5, status);
+    s.expect_failed(IBV_EVENT_QP_FATAL, 1);
+    s.wire.expect_closed();
+}
+
+TEST(ReadUnderWay, rfc5040_4_8_remote_protection) {
+    expect_read_fails({0, 1, 1}, term_headers::ddp_and_rdmap, IBV_WC_REM_ACCESS_ERR);
+    // Headers are included "if possible".
+    expect_read_fails({0, 1, 1}, term_headers::none, IBV_WC_REM_ACCESS_ERR);
+}
+
+TEST(ReadUnderWay, rfc5040_4_8_other_errors_of_the_request) {
+    expect_read_fails({1, 2, 2}, term_headers::ddp, IBV_WC_REM_OP_ERR);
+    expect_read_fails({0, 2, 0xff}, term_headers::ddp, IBV_WC_REM_OP_ERR);
+    expect_read_fails({0, 2, 6}, term_headers::ddp, IBV_WC_REM_INV_REQ_ERR);
+}
+
+TEST(ReadUnderWay, rfc5040_4_8_an_error_of_something_else) {
+    expect_read_fails({2, 0, 2}, term_headers::none, IBV_WC_WR_FLUSH_ERR);
+}
+
+// RFC 5044 section 7.2: between two FPDUs, and nobody is told of an error.
+TEST(Closed, rfc5044_7_2_between_fpdus) {
+    for (const role peer : {role::initiator, role::responder}) {
+        session s(usual_options(peer));
+        s.wire.send(make_send(1, pattern(8)));
+        s.expect_receive(1, 8);
+        s.wire.finish();
+        s.expect_ended(2);
+        s.wire.expect_closed();
+    }
+}
+
+TEST(Closed, rfc5044_7_2_behind_the_last_message) {
+    session s;
+    s.wire.send(make_send(1, pattern(8)));
+    s.wire.finish();
+    s.expect_receive(1, 8);
+    s.expect_ended(2);
+    s.wire.expect_closed();
+}
+
+// RFC 5040 section 6.2: what is posted is sent before the stream is closed.
+TEST(Closed, rfc5040_6_2_by_the_verbs_side) {
+    for (const role peer : {role::initiator, role::responder}) {
+        session s(usual_options(peer));
+        must(s.end.qp().send(arena::get().outbox(pattern(9)), {.id = 3}));
+        must(s.end.disconnect());
+        EXPECT_EQ(describe(s.wire.read_segment()), describe(make_send(1, pattern(9))));
+        s.wire.expect_closed();
+        s.wire.finish();
+        s.expect_status(3, IBV_WC_SUCCESS);
+        s.expect_ended(1);
+    }
+}
+
+// RFC 5044 section 8, error 1: inside of an FPDU it is a loss.
+TEST(Closed, rfc5044_8_inside_of_an_fpdu) {
+    const bytes whole = fpdu(make_send(1, pattern(5)));
+    for (std::size_t length = 1; length < whole.size(); ++length) {
+        SCOPED_TRACE("after " + std::to_string(length));
+        session s;
+        s.wire.send(byte_view(whole).first(length));
+        s.wire.finish();
+        s.expect_failed(IBV_EVENT_QP_FATAL, 1);
+        if (HasFailure()) return;
+    }
+    expect_service();
+}
+
+// Inside of a message, but between two FPDUs.
+TEST(Closed, rfc5041_6_2_inside_of_a_message) {
+    session s;
+    segment half = make_send(1, pattern(5));
+    half.last = false;
+    s.wire.send(half);
+    s.wire.finish();
+    must(s.end.wait_disconnected(patience));
+    for (std::uint64_t id = 1; id <= receives; ++id) s.expect_status(id, IBV_WC_WR_FLUSH_ERR);
+    EXPECT_EQ(must(s.end.qp().state()), IBV_QPS_ERR);
+}
+
+TEST(Closed, rfc5044_8_reset) {
+    for (const role peer : {role::initiator, role::responder}) {
+        session s(usual_options(peer));
+        s.wire.reset();
+        s.expect_failed(IBV_EVENT_QP_FATAL, 1);
+    }
+    expect_service();
+}
+
+}  // namespace
+}  // namespace wirepeer

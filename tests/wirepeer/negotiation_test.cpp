@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// MPA set-up: every combination of what a peer may ask for or answer, in either role, and what the
+// verbs side has to make of it. What is right is worked out here from RFC 5044 section 7.1 and RFC
+// 6581 section 9, not listed.
+#include <algorithm>
+#include <array>
+#include <future>
+
+#include "session.hpp"
+
+namespace wirepeer {
+namespace {
+
+std::string bit_names(const enhanced_words& w) {
+    return std::string(w.peer_to_peer ? "A" : "") + (w.rtr_send ? "B" : "") +
+           (w.rtr_write ? "C" : "") + (w.rtr_read ? "D" : "");
+}
+
+std::string name_of(const mpa_frame& f) {
+    std::string name = "rev" + std::to_string(f.revision) + (f.crc ? "_crc" : "_nocrc");
+    if (f.enhanced)
+        name += "_s" + bit_names(*f.enhanced) + "_ird" + std::to_string(f.enhanced->ird) + "_ord" +
+                std::to_string(f.enhanced->ord);
+    if (f.reserved != 0) name += "_res" + std::to_string(f.reserved);
+    if (f.reject) name += "_r";
+    if (!f.private_data.empty()) name += "_private" + std::to_string(f.private_data.size());
+    return name;
+}
+
+constexpr std::array<std::pair<std::uint16_t, std::uint16_t>, 12> depths{{
+    {0, 0},
+    {0, 1},
+    {1, 0},
+    {1, 1},
+    {7, 128},
+    {128, 7},
+    {129, 129},
+    {0x3ffe, 0x3ffe},
+    {not_negotiated, not_negotiated},
+    {not_negotiated, 5},
+    {5, not_negotiated},
+    {not_negotiated, 0},
+}};
+
+/// Every request that a responder has to accept.
+std::vector<mpa_frame> requests() {
+    std::vector<mpa_frame> all;
+    for (const bool crc : {true, false}) {
+        all.push_back({.crc = crc, .revision = 1});
+        // Without the enhanced words; section 6 allows that in revision 2.
+        all.push_back({.crc = crc, .revision = 2});
+        for (unsigned bits = 0; bits < 16; ++bits)
+            all.push_back({.crc = crc,
+                           .enhanced = enhanced_words{.peer_to_peer = (bits & 8) != 0,
+                                                      .rtr_send = (bits & 4) != 0,
+                                                      .rtr_write = (bits & 2) != 0,
+                                                      .rtr_read = (bits & 1) != 0,
+                                                      .ird = 4,
+                                                      .ord = 4}});
+    }
+    for (const auto& [ird, ord] : depths)
+        for (const bool peer_to_peer : {false, true})
+            all.push_back({.enhanced = enhanced_words{.peer_to_peer = peer_to_peer,
+                                                      .rtr_write = peer_to_peer,
+                                                      .ird = ird,
+                                                      .ord = ord}});
+    // Not checked on reception: reserved bits, and R in a request.
+    for (const std::uint8_t revision : {std::uint8_t{1}, std::uint8_t{2}}) {
+        all.push_back({.reserved = 0xf, .revision = revision});
+        all.push_back({.reject = true, .revision = revision});
+    }
+    for (const std::size_t length : {1U, 255U})
+        for (const std::uint8_t revision : {std::uint8_t{1}, std::uint8_t{2}})
+            all.push_back({.revision = revision, .private_data = pattern(length)});
+    return all;
+}
+
+/// RFC 6581 section 9.1: what the responder may answer to these depths.
+void expect_depths(const enhanced_words& asked, const enhanced_words& got) {
+    EXPECT_EQ(got.ird == not_negotiated, asked.ord == not_negotiated);
+    EXPECT_EQ(got.ord == not_negotiated, asked.ird == not_negotiated);
+    EXPECT_LE(got.ord, asked.ird);
+    // The whole of what was asked for, where the device has it.
+    const auto most =
+        static_cast<unsigned>(must(arena::get().domain().context().query()).max_qp_rd_atom);
+    EXPECT_GE(got.ird, std::min<unsigned>(asked.ord, most));
+}
+
+/// RFC 6581 section 9.2: connection model and RTR messages.
+void expect_model(const enhanced_words& asked, const enhanced_words& got) {
+    EXPECT_EQ(got.peer_to_peer, asked.peer_to_peer);
+    if (!asked.peer_to_peer) {
+        EXPECT_FALSE(got.rtr_send || got.rtr_write || got.rtr_read);
+        return;
+    }
+    EXPECT_TRUE(got.rtr_send || got.rtr_write || got.rtr_read);
+    EXPECT_GE(got.rtr_write, asked.rtr_write);
+    EXPECT_GE(got.rtr_read, asked.rtr_read);
+}
+
+void expect_reply(const mpa_frame& asked, const mpa_frame& got) {
+    EXPECT_TRUE(got.reply);
+    EXPECT_EQ(got.revision, asked.revision);
+    EXPECT_FALSE(got.reject);
+    EXPECT_EQ(got.reserved, 0);
+    // The default has to be to use CRCs, RFC 5044 section 4.4.
+    EXPECT_TRUE(got.crc);
+    ASSERT_EQ(got.enhanced.has_value(), asked.enhanced.has_value());
+    if (!asked.enhanced) return;
+    expect_depths(*asked.enhanced, *got.enhanced);
+    expect_model(*asked.enhanced, *got.enhanced);
+}
+
+/// Messages go in both directions; the peer has sent `sent` Sends before.
+void expect_traffic(session& s, std::uint32_t sent = 0) {
+    const bytes there = pattern(20), back = pattern(30, 9);
+    s.wire.send(make_send(sent + 1, there));
+    s.expect_receive(sent + 1, there.size());
+    must(s.end.qp().send(arena::get().outbox(back), {.id = 7}));
+    s.expect_status(7, IBV_WC_SUCCESS);
+    EXPECT_EQ(describe(s.wire.read_message()), describe(make_send(1, back)));
+    s.wire.finish();
+    s.expect_ended(sent + 2);
+    s.wire.expect_closed();
+}
+
+class Request : public ::testing::TestWithParam<mpa_frame> {};
+
+TEST_P(Request, rfc6581_9_is_answered) {
+    session_options options;
+    options.frame = GetParam();
+    options.first_fpdu = false;
+    session s(options);
+    expect_reply(GetParam(), s.theirs);
+    const auto data = s.end.peer_data();
+    EXPECT_EQ(hex({reinterpret_cast<const std::uint8_t*>(data.data()), data.size()}),
+              hex(GetParam().private_data));
+    if (s.theirs.enhanced && s.theirs.enhanced->peer_to_peer) s.wire.send(make_write(0, 0, {}));
+    expect_traffic(s);
+}
+
+INSTANTIATE_TEST_SUITE_P(, Request, ::testing::ValuesIn(requests()),
+                         [](const auto& test) { return name_of(test.param); });
+
+// The first message of the initiator, RFC 6581 section 9.2: none of them is seen by the consumer.
+TEST(ReadyToReceive, rfc6581_9_2_write) {
+    session_options options;
+    options.first_fpdu = false;
+    session s(options);
+    s.wire.send(make_write(0, 0, {}));
+    expect_traffic(s);
+}
+
+TEST(ReadyToReceive, rfc6581_9_2_read) {
+    session_options options;
+    options.frame.enhanced =
+        enhanced_words{.peer_to_peer = true, .rtr_read = true, .ird = 4, .ord = 0};
+    options.first_fpdu = false;
+    session s(options);
+    // Room for it even where no Reads were asked for, section 9.1.
+    EXPECT_GE(s.theirs.enhanced->ird, 1);
+    s.wire.send(make_read_request(1, {.sink_stag = 3, .sink_to = 4}));
+    EXPECT_EQ(describe(s.wire.read_segment()), describe(make_read_response(3, 4, {})));
+    expect_traffic(s);
+}
+
+// RFC 6581 section 9.2, RFC 5044 section 7.1.2 rule 4: the responder waits for the initiator.
+TEST(ReadyToReceive, rfc5044_7_1_2_the_responder_holds_back) {
+    session_options options;
+    options.first_fpdu = false;
+    session s(options);
+    must(s.end.qp().send(arena::get().outbox(pattern(5)), {.id = 8}));
+    s.wire.expect_quiet();
+    s.wire.send(make_write(0, 0, {}));
+    EXPECT_EQ(describe(s.wire.read_segment()), describe(make_send(1, pattern(5))));
+    s.expect_status(8, IBV_WC_SUCCESS);
+}
+
+/// What an initiator has to be content with.
+std::vector<mpa_frame> replies() {
+    std::vector<mpa_frame> all;
+    for (const bool crc : {true, false})
+        for (const unsigned bits : {1U, 2U, 3U, 5U, 6U, 7U})
+            all.push_back({.reply = true,
+                           .crc = crc,
+                           .enhanced = enhanced_words{.peer_to_peer = true,
+                                                      .rtr_send = (bits & 4) != 0,
+                                                      .rtr_write = (bits & 2) != 0,
+                                                      .rtr_read = (bits & 1) != 0,
+                                                      .ird = 4,
+                                                      .ord = 4}});
+    // Depths that the device has.
+    for (const auto& [ird, ord] : depths)
+        if (ord <= 128 || ord == not_negotiated)
+            all.push_back({.reply = true,
+                           .enhanced = enhanced_words{
+                               .peer_to_peer = true, .rtr_write = true, .ird = ird, .ord = ord}});
+    all.push_back({.reply = true,
+                   .reserved = 0xf,
+                   .enhanced = enhanced_words{.peer_to_peer = true, .rtr_write = true}});
+    for (const std::size_t length : {1U, 255U})
+        all.push_back({.reply = true,
+                       .enhanced = enhanced_words{.peer_to_peer = true, .rtr_write = true},
+                       .private_data = pattern(length)});
+    return all;
+}
+
+/// RFC 6581 section 9.2: an RTR message that the responder has named, and empty.
+void expect_ready_message(const segment& got, const enhanced_words& allowed) {
+    EXPECT_TRUE(got.last);
+    switch (got.opcode) {
+        case op::write:
+            EXPECT_TRUE(allowed.rtr_write);
+            EXPECT_TRUE(got.payload.empty());
+            break;
+        case op::read_request:
+            EXPECT_TRUE(allowed.rtr_read);
+            EXPECT_EQ(got.qn, 1U);
+            EXPECT_EQ(got.msn, 1U);
+            EXPECT_EQ(decode_read_request(got.payload).size, 0U);
+            break;
+        case op::send:
+            EXPECT_TRUE(allowed.rtr_send);
+            EXPECT_EQ(got.msn, 1U);
+            EXPECT_TRUE(got.payload.empty());
+            break;
+        default: ADD_FAILURE() << "not an RTR message: " << describe(got);
+    }
+}
+
+class Reply : public ::testing::TestWithParam<mpa_frame> {};
+
+TEST_P(Reply, rfc6581_9_is_understood) {
+    session_options options = usual_options(role::responder);
+    options.frame = GetParam();
+    session s(options);
+    expect_ready_message(s.first, *GetParam().enhanced);
+    if (s.first.opcode == op::read_request) {
+        const read_request r = decode_read_request(s.first.payload);
+        s.wire.send(make_read_response(r.sink_stag, r.sink_to, {}));
+    }
+    const auto data = s.end.peer_data();
+    EXPECT_EQ(hex({reinterpret_cast<const std::uint8_t*>(data.data()), data.size()}),
+              hex(GetParam().private_data));
+    expect_traffic(s);
+}
+
+INSTANTIATE_TEST_SUITE_P(, Reply, ::testing::ValuesIn(replies()),
+                         [](const auto& test) { return name_of(test.param); });
+
+// What the verbs side asks for as initiator, for these depths of its consumer.
+TEST(Initiator, rfc6581_9_request) {
+    for (const int depth : {0, 1, 5, 128}) {
+        session_options options = usual_options(role::responder);
+        options.verbs.initiator_depth = static_cast<std::uint8_t>(depth);
+        options.verbs.responder_resources = static_cast<std::uint8_t>(depth / 2);
+        const bytes hello = pattern(17);
+        options.verbs.private_data = std::as_bytes(std::span(hello));
+        const session s(options);
+        EXPECT_EQ(s.theirs.revision, 2);
+        EXPECT_FALSE(s.theirs.markers);
+        EXPECT_TRUE(s.theirs.crc);
+        EXPECT_FALSE(s.theirs.reject);
+        EXPECT_EQ(s.theirs.reserved, 0);
+        EXPECT_EQ(s.theirs.private_data, hello);
+        ASSERT_TRUE(s.theirs.enhanced);
+        EXPECT_TRUE(s.theirs.enhanced->peer_to_peer);
+        EXPECT_TRUE(s.theirs.enhanced->rtr_write && s.theirs.enhanced->rtr_read);
+        EXPECT_EQ(s.theirs.enhanced->ord, depth);
+        EXPECT_EQ(s.theirs.enhanced->ird, depth / 2);
+    }
+}
+
+// RFC 5044 section 7.1.2 rule 3.
+TEST(Initiator, rfc5044_7_1_2_is_told_of_a_rejection) {
+    for (const std::uint8_t revision : {std::uint8_t{1}, std::uint8_t{2}}) {
+        const tcp_listener listener(link_address());
+        softrnic::connection end = must(softrnic::resolve(listener.local_address()));
+        must(end.create_queues({}));
+        auto connected = std::async(std::launch::async, [&] { return end.connect(); });
+        const tcp_stream wire = listener.accept();
+        (void)wire.read_frame(false);
+        mpa_frame no{.reply = true, .reject = true, .revision = revision};
+        if (revision == 2) no.enhanced = enhanced_words{.peer_to_peer = true, .rtr_write = true};
+        no.private_data = pattern(40);
+        wire.send(encode(no));
+        const auto refused = connected.get();
+        ASSERT_FALSE(refused);
+        EXPECT_EQ(refused.error().code, ECONNREFUSED);
+        const auto data = end.peer_data();
+        EXPECT_EQ(hex({reinterpret_cast<const std::uint8_t*>(data.data()), data.size()}),
+                  hex(pattern(40)));
+        wire.expect_dropped();
+    }
+    expect_service();
+}
+
+// RFC 6581 section 10: a peer that knows nothing of enhanced frames closes, and gets another one.
+TEST(Initiator, rfc6581_10_falls_back_to_revision_1) {
+    const tcp_listener listener(link_address());
+    softrnic::connection end = must(softrnic::resolve(listener.local_address()));
+    must(end.create_queues({}));
+    auto connected = std::async(std::launch::async, [&] { return end.connect(); });
+    {
+        const tcp_stream refused = listener.accept();
+        EXPECT_TRUE(refused.read_frame(false).enhanced);
+    }
+    const tcp_stream wire = listener.accept();
+    EXPECT_EQ(wire.read_frame(false), (mpa_frame{.revision = 1}));
+    wire.send(encode(mpa_frame{.reply = true, .revision = 1}));
+    must(connected.get());
+    must(end.qp().send(softrnic::no_slices, {.id = 3}));
+    EXPECT_EQ(describe(wire.read_segment()), describe(make_send(1, {})));
+}
+
+// RFC 5044 section 7.1.2 rule 2: the responder's consumer says no.
+TEST(Responder, rfc5044_7_1_2_rejects) {
+    for (const mpa_frame& asked : {mpa_frame{.revision = 1}, usual_frame(role::initiator)}) {
+        const tcp_stream wire = tcp_stream::connect(verbs_listener().local_address());
+        wire.send(encode(asked));
+        const softrnic::connection end = next_request(wire.local_address());
+        const bytes why = pattern(33);
+        must(end.reject(std::as_bytes(std::span(why))));
+        const mpa_frame got = wire.read_frame(true);
+        EXPECT_TRUE(got.reject);
+        EXPECT_EQ(got.revision, asked.revision);
+        EXPECT_EQ(got.enhanced.has_value(), asked.enhanced.has_value());
+        EXPECT_EQ(got.private_data, why);
+        wire.expect_closed();
+    }
+    expect_service();
+}
+
+/// What a set-up frame must not be, RFC 5044 section 7.1.1: changes of a good one.
+struct bad_frame {
+    const char* name;
+    void (*change)(bytes& frame);
+};
+
+std::ostream& operator<<(std::ostream& out, const bad_frame& b) {
+    return out << b.name;
+}
+
+template <std::size_t at>
+void flip(bytes& frame) {
+    frame[at] ^= 1;
+}
+template <std::uint8_t revision>
+void set_revision(bytes& frame) {
+    frame[17] = revision;
+}
+template <std::uint16_t length>
+void set_length(bytes& frame) {
+    frame[18] = static_cast<std::uint8_t>(length >> 8);
+    frame[19] = static_cast<std::uint8_t>(length);
+}
+
+const bad_frame bad_frames[] = {
+    {"rfc5044_7_1_1_revision_3", set_revision<3>},
+    {"rfc5044_7_1_1_revision_255", set_revision<255>},
+    {"rfc5044_7_1_1_key_byte_0", flip<0>},
+    {"rfc5044_7_1_1_key_byte_3", flip<3>},
+    {"rfc5044_7_1_1_key_byte_9", flip<9>},
+    {"rfc5044_7_1_1_key_byte_15", flip<15>},
+    // Both ends think that they are the initiator, or the responder.
+    {"rfc5044_7_1_2_key_of_the_other_kind",
+     [](bytes& frame) { frame[9] = frame[9] == 'q' ? 'p' : 'q'; }},
+    {"rfc5044_7_1_1_revision_0", set_revision<0>},
+    {"rfc5044_7_1_1_private_data_513",
+     [](bytes& frame) {
+         set_length<513>(frame);
+         frame.resize(frame_head + 513);
+     }},
+    {"rfc5044_7_1_1_private_data_65535", set_length<65535>},
+    {"rfc6581_9_no_room_for_the_words", set_length<0>},
+    {"rfc6581_9_three_bytes_for_the_words", set_length<3>},
+};
+
+class BadRequest : public ::testing::TestWithParam<bad_frame> {};
+
+TEST_P(BadRequest, IsDropped) {
+    const tcp_stream wire = tcp_stream::connect(verbs_listener().local_address());
+    bytes frame = encode(usual_frame(role::initiator));
+    GetParam().change(frame);
+    wire.send(frame);
+    wire.expect_dropped();
+    expect_service();
+}
+
+INSTANTIATE_TEST_SUITE_P(, BadRequest, ::testing::ValuesIn(bad_frames),
+                         [](const auto& test) { return test.param.name; });
+
+class BadReply : public ::testing::TestWithParam<bad_frame> {};
+
+TEST_P(BadReply, IsDropped) {
+    const tcp_listener listener(link_address());
+    softrnic::connection end = must(softrnic::resolve(listener.local_address()));
+    must(end.create_queues({}));
+    auto connected = std::async(std::launch::async, [&] { return end.connect(); });
+    const tcp_stream wire = listener.accept();
+    (void)wire.read_frame(false);
+    bytes frame = encode(usual_frame(role::responder));
+    GetParam().change(frame);
+    wire.send(frame);
+    EXPECT_FALSE(connected.get());
+    wire.expect_dropped();
+    expect_service();
+}
+
+INSTANTIATE_TEST_SUITE_P(, BadReply,
+                         ::testing::ValuesIn(std::begin(bad_frames) + 2, std::end(bad_frames)),
+                         [](const auto& test) { return test.param.name; });
+
+// A frame may come in pieces of any size.
+TEST(Pieces, rfc5044_7_1_1_request_cut_at_every_byte) {
+    mpa_frame request = usual_frame(role::initiator);
+    request.private_data = pattern(5);
+    const bytes whole = encode(request);
+    for (std::size_t cut = 1; cut < whole.size(); ++cut) {
+        SCOPED_TRACE("cut at " + std::to_string(cut));
+        const tcp_stream wire = tcp_stream::connect(verbs_listener().local_address());
+        wire.send_cut(whole, std::array{cut});
+        softrnic::connection end = next_request(wire.local_address());
+        EXPECT_EQ(end.peer_data().size(), 5U);
+        must(end.reject());
+        EXPECT_TRUE(wire.read_frame(true).reject);
+    }
+}
+
+TEST(Pieces, rfc5044_7_1_1_request_that_ends_at_every_byte) {
+    mpa_frame request = usual_frame(role::initiator);
+    request.private_data = pattern(5);
+    const bytes whole = encode(request);
+    for (std::size_t length = 0; length < whole.size(); ++length) {
+        SCOPED_TRACE("ends at " + std::to_string(length));
+        const tcp_stream wire = tcp_stream::connect(verbs_listener().local_address());
+        wire.send(byte_view(whole).first(length));
+        wire.finish();
+        wire.expect_dropped();
+    }
+    expect_service();
+}
+
+TEST(Pieces, rfc5044_7_1_1_reply_cut_at_every_byte) {
+    mpa_frame reply = usual_frame(role::responder);
+    reply.private_data = pattern(5);
+    const bytes whole = encode(reply);
+    for (std::size_t cut = 1; cut < whole.size(); ++cut) {
+        SCOPED_TRACE("cut at " + std::to_string(cut));
+        const tcp_listener listener(link_address());
+        softrnic::connection end = must(softrnic::resolve(listener.local_address()));
+        must(end.create_queues({}));
+        auto connected = std::async(std::launch::async, [&] { return end.connect(); });
+        const tcp_stream wire = listener.accept();
+        (void)wire.read_frame(false);
+        wire.send_cut(whole, std::array{cut});
+        must(connected.get());
+        EXPECT_EQ(end.peer_data().size(), 5U);
+        EXPECT_EQ(wire.read_segment().opcode, op::write);
+    }
+}
+
+}  // namespace
+}  // namespace wirepeer

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// What the verbs side sends: the headers of each message, field by field, how messages are cut into
+// segments, and Reads with all that the answer to one may be.
+#include <algorithm>
+#include <array>
+
+#include "session.hpp"
+
+namespace wirepeer {
+namespace {
+
+using softrnic::send_flag;
+
+constexpr std::uint32_t their_stag = 0xa1b2c3d4;
+constexpr std::uint64_t their_base = 0x1122334455667788;
+
+softrnic::local_slice out(byte_view content) {
+    return arena::get().outbox(content);
+}
+
+TEST(Sent, rfc5040_4_1_send) {
+    session s;
+    must(s.end.qp().send(out(pattern(13)), {.id = 5}));
+    EXPECT_EQ(describe(s.wire.read_segment()), describe(make_send(1, pattern(13))));
+    s.expect_status(5, IBV_WC_SUCCESS);
+}
+
+TEST(Sent, rfc5040_4_1_send_solicited) {
+    session s;
+    must(s.end.qp().send(out(pattern(13)),
+                         {.id = 5, .flags = send_flag::signaled | send_flag::solicited}));
+    EXPECT_EQ(describe(s.wire.read_segment()), describe(make_send(1, pattern(13), op::send_se)));
+}
+
+TEST(Sent, rfc5040_4_1_send_with_invalidate) {
+    session s;
+    must(s.end.qp().send_with_invalidate(out(pattern(13)), their_stag, {.id = 5}));
+    EXPECT_EQ(describe(s.wire.read_segment()),
+              describe(make_send(1, pattern(13), op::send_inv, their_stag)));
+}
+
+TEST(Sent, rfc5040_4_1_send_solicited_with_invalidate) {
+    session s;
+    must(s.end.qp().send_with_invalidate(
+        out(pattern(13)), their_stag,
+        {.id = 5, .flags = send_flag::signaled | send_flag::solicited}));
+    EXPECT_EQ(describe(s.wire.read_segment()),
+              describe(make_send(1, pattern(13), op::send_se_inv, their_stag)));
+}
+
+TEST(Sent, rfc5040_4_3_write) {
+    session s;
+    must(s.end.qp().write(out(pattern(13)), {.addr = their_base, .rkey = their_stag}, {.id = 5}));
+    EXPECT_EQ(describe(s.wire.read_segment()),
+              describe(make_write(their_stag, their_base, pattern(13))));
+}
+
+TEST(Sent, rfc5041_5_2_empty_messages) {
+    session s;
+    must(s.end.qp().send(softrnic::no_slices));
+    must(s.end.qp().write(softrnic::no_slices, {.addr = their_base, .rkey = their_stag}));
+    must(s.end.qp().send(softrnic::no_slices));
+    EXPECT_EQ(describe(s.wire.read_segment()), describe(make_send(1, {})));
+    const segment write = s.wire.read_segment();
+    EXPECT_EQ(write.opcode, op::write);
+    EXPECT_TRUE(write.tagged && write.last && write.payload.empty());
+    EXPECT_EQ(describe(s.wire.read_segment()), describe(make_send(2, {})));
+}
+
+// Each queue counts from 1, and Writes count nowhere.
+TEST(Sent, rfc5041_4_3_message_sequence_numbers) {
+    session s;
+    for (std::uint32_t i = 1; i <= 3; ++i) {
+        must(s.end.qp().send(out(pattern(4))));
+        must(s.end.qp().write(out(pattern(4)), {.addr = their_base, .rkey = their_stag}));
+        must(s.end.qp().read(arena::get().inbox(0, 8), {.addr = their_base, .rkey = their_stag}));
+        EXPECT_EQ(s.wire.read_segment().msn, i);
+        EXPECT_EQ(s.wire.read_segment().opcode, op::write);
+        const segment request = s.wire.read_segment();
+        EXPECT_EQ(request.opcode, op::read_request);
+        EXPECT_EQ(request.qn, 1U);
+        EXPECT_EQ(request.msn, i);
+        EXPECT_EQ(request.mo, 0U);
+        EXPECT_TRUE(request.last);
+    }
+}
+
+/// How messages of this size are cut for segments of TCP that are so large.
+struct cutting {
+    int mss;
+    std::uint32_t size;
+};
+
+std::ostream& operator<<(std::ostream& to, const cutting& c) {
+    return to << c.size << "_bytes_mss_" << c.mss;
+}
+
+class Segments : public ::testing::TestWithParam<cutting> {};
+
+/// RFC 5044 section 4.5: an FPDU fits a segment of TCP; RFC 5041 section 5.2: offsets, last flag.
+/// read_message() holds the segments against one another.
+void expect_cut_well(const std::vector<segment>& parts, const cutting& c) {
+    for (const segment& part : parts) {
+        EXPECT_LE(fpdu(part).size(), static_cast<std::size_t>(c.mss));
+        // As large as possible is a SHOULD; 128 bytes is the least that MPA may offer to DDP.
+        EXPECT_TRUE(part.last || ulpdu(part).size() >= 128) << describe(part);
+    }
+}
+
+TEST_P(Segments, rfc5041_5_2_of_a_send) {
+    session_options options;
+    options.mss = GetParam().mss;
+    session s(options);
+    const bytes text = pattern(GetParam().size);
+    must(s.end.qp().send(out(text), {.id = 5}));
+    std::vector<segment> parts;
+    EXPECT_EQ(s.wire.read_message(&parts), make_send(1, text));
+    expect_cut_well(parts, GetParam());
+    s.expect_status(5, IBV_WC_SUCCESS);
+}
+
+TEST_P(Segments, rfc5041_5_2_of_a_write) {
+    session_options options = usual_options(role::responder);
+    options.mss = GetParam().mss;
+    session s(options);
+    const bytes text = pattern(GetParam().size);
+    must(s.end.qp().write(out(text), {.addr = their_base, .rkey = their_stag}, {.id = 5}));
+    std::vector<segment> parts;
+    EXPECT_EQ(s.wire.read_message(&parts), make_write(their_stag, their_base, text));
+    expect_cut_well(parts, GetParam());
+}
+
+TEST_P(Segments, rfc5041_5_2_of_a_read_response) {
+    const std::uint32_t size = std::min(GetParam().size, arena::get().layout().open.size);
+    session_options options;
+    options.mss = GetParam().mss;
+    session s(options);
+    const region open = arena::get().layout().open;
+    std::ranges::copy(pattern(open.size), arena::get().bytes_of(open).begin());
+    s.wire.send(make_read_request(1, {.sink_stag = their_stag,
+                                      .sink_to = their_base,
+                                      .size = size,
+                                      .source_stag = open.stag,
+                                      .source_to = open.base}));
+    std::vector<segment> parts;
+    EXPECT_EQ(s.wire.read_message(&parts),
+              make_read_response(their_stag, their_base, pattern(size)));
+    expect_cut_well(parts, GetParam());
+}
+
+std::vector<cutting> cuttings() {
+    std::vector<cutting> all;
+    for (const int mss : {536, 1000, 1001, 1002, 1003, 1460})
+        for (const std::uint32_t size :
+             {1U, 500U, 510U, 511U, 512U, 513U, 514U, 1400U, 3000U, 70'001U})
+            all.push_back({mss, size});
+    return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(, Segments, ::testing::ValuesIn(cuttings()),
+                         ::testing::PrintToStringParamName());
+
+// Reads.
+
+/// A Read of `size` bytes into the inbox. Return: what was asked for.
+read_request start_read(session& s, std::uint32_t size, std::uint64_t id, std::uint32_t msn = 1) {
+    must(s.end.qp().read(arena::get().inbox(0, size), {.addr = their_base, .rkey = their_stag},
+                         {.id = id}));
+    const segment request = s.wire.read_segment();
+    EXPECT_EQ(request.opcode, op::read_request);
+    EXPECT_EQ(request.qn, 1U);
+    EXPECT_EQ(request.msn, msn);
+    const read_request r = decode_read_request(request.payload);
+    EXPECT_EQ(r.source_stag, their_stag);
+    EXPECT_EQ(r.source_to, their_base);
+    EXPECT_EQ(r.size, size);
+    return r;
+}
+
+segment answer(const read_request& r, std::uint32_t from, std::uint32_t length, bool last) {
+    segment part = make_read_response(r.sink_stag, r.sink_to + from, pattern(length, from));
+    part.last = last;
+    return part;
+}
+
+TEST(Read, rfc5040_5_2_answer_in_one_segment) {
+    session s;
+    const read_request r = start_read(s, 40, 5);
+    s.wire.send(answer(r, 0, 40, true));
+    s.expect_status(5, IBV_WC_SUCCESS);
+    EXPECT_EQ(hex(arena::get().inbox_bytes(0, 40)), hex(pattern(40)));
+}
+
+TEST(Read, rfc5040_5_2_answer_in_many_segments) {
+    session s;
+    const read_request r = start_read(s, 40, 5);
+    for (std::uint32_t i = 0; i < 40; i += 5) s.wire.send(answer(r, i, 5, i == 35));
+    s.expect_status(5, IBV_WC_SUCCESS);
+    EXPECT_EQ(hex(arena::get().inbox_bytes(0, 40)), hex(pattern(40)));
+}
+
+TEST(Read, rfc5040_5_2_answer_cut_at_every_byte) {
+    session s;
+    const std::size_t length = fpdu(answer({}, 0, 9, true)).size();
+    for (std::size_t cut = 1; cut < length; ++cut) {
+        SCOPED_TRACE("cut at " + std::to_string(cut));
+        const read_request r = start_read(s, 9, cut, static_cast<std::uint32_t>(cut));
+        s.wire.send_cut(fpdu(answer(r, 0, 9, true)), std::array{cut});
+        s.expect_status(cut, IBV_WC_SUCCESS);
+        EXPECT_EQ(hex(arena::get().inbox_bytes(0, 9)), hex(pattern(9)));
+    }
+}
+
+TEST(Read, rfc5040_5_2_1_empty) {
+    session s;
+    must(s.end.qp().read(softrnic::no_slices, {.addr = their_base, .rkey = their_stag}, {.id = 5}));
+    const read_request r = decode_read_request(s.wire.read_segment().payload);
+    EXPECT_EQ(r.size, 0U);
+    s.wire.send(make_read_response(r.sink_stag, r.sink_to, {}));
+    s.expect_status(5, IBV_WC_SUCCESS);
+}
+
+// Each of several has a sink of its own, and completes in order.
+TEST(Read, rfc5040_5_2_2_several) {
+    session s;
+    std::vector<read_request> asked;
+    for (std::uint32_t i = 1; i <= 4; ++i) asked.push_back(start_read(s, 10 * i, i, i));
+    for (const read_request& r : asked) s.wire.send(answer(r, 0, r.size, true));
+    for (std::uint64_t i = 1; i <= 4; ++i) s.expect_status(i, IBV_WC_SUCCESS);
+}
+
+// RFC 6581 section 9.1: never more of them than the responder serves.
+TEST(Read, rfc6581_9_1_as_many_as_the_responder_serves) {
+    for (const std::uint16_t served : {std::uint16_t{1}, std::uint16_t{3}}) {
+        session_options options = usual_options(role::responder);
+        options.frame.enhanced->ird = served;
+        session s(options);
+        for (std::uint64_t i = 1; i <= 8; ++i)
+            must(s.end.qp().read(arena::get().inbox(0, 8), {.addr = their_base, .rkey = their_stag},
+                                 {.id = i}));
+        std::vector<segment> asked;
+        for (unsigned i = 0; i < served; ++i) asked.push_back(s.wire.read_segment());
+        for (std::uint64_t i = 1; i <= 8; ++i) {
+            s.wire.expect_quiet();
+            s.wire.send(answer(decode_read_request(asked.at(i - 1).payload), 0, 8, true));
+            s.expect_status(i, IBV_WC_SUCCESS);
+            if (i + served <= 8) asked.push_back(s.wire.read_segment());
+        }
+    }
+}
+
+/// Answers that are none, RFC 5040 section 5.2.2 and RFC 5041 section 7.1: the second of the
+/// segments is at fault, or the only one.
+struct bad_answer {
+    const char* name;
+    std::vector<segment> (*make)(const read_request& r);
+    term_code why;
+};
+
+std::ostream& operator<<(std::ostream& to, const bad_answer& b) {
+    return to << b.name;
+}
+
+template <class Change>
+std::vector<segment> changed(segment s, Change change) {
+    change(s);
+    return {std::move(s)};
+}
+
+const bad_answer bad_answers[] = {
+    {"rfc5041_7_1_stag_of_no_read",
+     [](const read_request& r) {
+         return changed(answer(r, 0, 40, true), [](auto& s) { s.stag = unused_stag; });
+     },
+     {1, 1, 0}},
+    {"rfc5041_7_1_stag_of_a_region",
+     [](const read_request& r) {
+         return changed(answer(r, 0, 40, true),
+                        [](auto& s) { s.stag = arena::get().layout().open.stag; });
+     },
+     {1, 1, 0}},
+    {"rfc5041_7_1_stag_of_the_next_read",
+     [](const read_request& r) {
+         return changed(answer(r, 0, 40, true), [](auto& s) { ++s.stag; });
+     },
+     {1, 1, 0}},
+    {"rfc5041_7_1_offset_before",
+     [](const read_request& r) { return changed(answer(r, 0, 40, true), [](auto& s) { --s.to; }); },
+     {1, 1, 1}},
+    {"rfc5041_7_1_offset_behind",
+     [](const read_request& r) {
+         return changed(answer(r, 0, 40, true), [](auto& s) { s.to += 40; });
+     },
+     {1, 1, 1}},
+    {"rfc5041_7_1_too_long",
+     [](const read_request& r) { return std::vector{answer(r, 0, 41, true)}; },
+     {1, 1, 1}},
+    {"rfc5041_7_1_too_long_in_its_second_segment",
+     [](const read_request& r) {
+         return std::vector{answer(r, 0, 30, false), answer(r, 30, 11, true)};
+     },
+     {1, 1, 1}},
+    {"rfc5040_5_2_2_a_write_to_the_sink",
+     [](const read_request& r) {
+         return changed(answer(r, 0, 40, true), [](auto& s) { s.opcode = op::write; });
+     },
+     {1, 1, 0}},
+};
+
+class BadAnswer : public ::testing::TestWithParam<bad_answer> {};
+
+TEST_P(BadAnswer, EndsWithTerminate) {
+    session s;
+    const read_request r = start_read(s, 40, 5);
+    const std::vector<segment> sent = GetParam().make(r);
+    s.wire.send(fpdus(sent));
+    const term_code why = GetParam().why;
+    s.expect_terminate(terminate_payload(why, term_headers::ddp, sent.back()));
+    s.expect_status(5, IBV_WC_WR_FLUSH_ERR);
+    s.expect_failed(event_of(why), 1);
+    expect_service();
+}
+
+INSTANTIATE_TEST_SUITE_P(, BadAnswer, ::testing::ValuesIn(bad_answers),
+                         [](const auto& test) { return test.param.name; });
+
+// RFC 5040 section 6.1: more Read Requests than were agreed on are one without a buffer. All in one
+// segment of TCP, so that some come before their predecessors are answered; which one is too many
+// depends on how far these are.
+TEST(Read, rfc5041_7_1_more_than_agreed_on) {
+    constexpr std::uint32_t many = 300;
+    session_options options;
+    options.verbs.responder_resources = 2;
+    session s(options);
+    EXPECT_EQ(s.theirs.enhanced->ird, 2);
+    const region open = arena::get().layout().open;
+    std::vector<segment> requests;
+    for (std::uint32_t i = 1; i <= many; ++i)
+        requests.push_back(make_read_request(
+            i, {.sink_stag = i, .size = 1, .source_stag = open.stag, .source_to = open.base}));
+    s.wire.send(fpdus(requests));
+    std::uint32_t answered = 0;
+    segment got = s.wire.read_segment();
+    for (; got.opcode == op::read_response; got = s.wire.read_segment())
+        EXPECT_EQ(got.stag, ++answered);
+    // The Terminate has the header of the one at fault.
+    ASSERT_EQ(got.payload.size(), 4U + 2 + 18);
+    const segment at_fault = decode_segment(byte_view(got.payload).subspan(6));
+    ASSERT_GT(at_fault.msn, 2U);
+    ASSERT_LE(at_fault.msn, many);
+    EXPECT_EQ(describe(got), describe(make_terminate(terminate_payload(
+                                 {1, 2, 2}, term_headers::ddp, requests[at_fault.msn - 1]))));
+    EXPECT_GT(at_fault.msn, answered);
+    s.wire.expect_closed();
+    s.expect_failed(IBV_EVENT_QP_REQ_ERR, 1);
+    expect_service();
+}
+
+}  // namespace
+}  // namespace wirepeer
