@@ -77,9 +77,9 @@ check: check-build ## everything: unit tests, fuzzing, all tests in the test mac
 check-build: guest-module provider tests fuzz-build
 
 .PHONY: test
-test: $(if $(K),debug-module,guest-module) tests ## one test in the test machine, T=NAME: tests/selftests/NAME.sh (K=uml: debug kernel)
+test: $(if $(K),debug-module,guest-module) tests ## one test in the test machine, T=NAME: NAME.sh of tests/selftests or interop (K=uml: debug kernel)
 	@test -n "$(T)" || { echo "which test? make test T=NAME, one of:"; \
-		ls tests/selftests | sed -n 's/\.sh$$//p'; exit 2; }
+		ls tests/selftests tests/interop | sed -n 's/\.sh$$//p'; exit 2; }
 	@SRN_KERNEL=$(or $(K),stock) scripts/run-tests --verbose guest $(T)
 
 .PHONY: check-debug
@@ -97,6 +97,14 @@ soak: $(if $(K),debug-module,guest-module) tests ## everything at once, at rando
 	@MINUTES=$(MINUTES) SEED=$(SEED) SRN_ENV='MINUTES SEED' SRN_KERNEL=$(or $(K),stock) \
 		SRN_TESTS=tests/soak SRN_TIMEOUT=$$(($(MINUTES) * 60 + 600)) \
 		scripts/run-tests --verbose guest soak
+
+# In full every program gets all the time that it wants.
+.PHONY: interop
+interop: guest-module provider ## the kernel's consumers in full, both ends in one machine and in two (T=NAME: one of tests/interop)
+	@for ends in guest pairs; do \
+		FULL=1 SRN_ENV=FULL SRN_TESTS=tests/interop SRN_TIMEOUT=3600 \
+			scripts/run-tests $$ends $(T) || failed=1; \
+	done; test -z "$$failed"
 
 .PHONY: unit
 unit: tests ## unit tests on this host

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# $TESTS/*.sh, each in a fresh test machine. A script says what it
-# needs in comment lines near its top:
+# The scripts in the folders TESTS, each in a fresh test machine. A script says what
+# it needs in comment lines near its top:
 #
 #	# files: build/tests/verbs/verbs_test build/provider/examples/*
 #	# timeout: 120
@@ -13,16 +13,12 @@
 # test_guest [NAME…]
 test_guest()
 {
-	local name script running=0
+	local name running=0
 	local -a names=("$@")
-	if ((${#names[@]} == 0)); then
-		for script in "$TESTS"/*.sh; do
-			[[ -e $script ]] && names+=("$(basename "$script" .sh)")
-		done
-	fi
+	((${#names[@]})) || mapfile -t names < <(script_names)
 	for name in "${names[@]}"; do
-		if [[ ! -e $TESTS/$name.sh ]]; then
-			result "$name" 0 1 0 0 "no $TESTS/$name.sh"
+		if [[ -z $(script_of "$name") ]]; then
+			result "$name" 0 1 0 0 "no $name.sh in ${TESTS[*]}"
 			continue
 		fi
 		if ((JOBS > 1)) && [[ -z $VERBOSE ]]; then
@@ -40,9 +36,31 @@ test_guest()
 	if ((JOBS > 1)) && [[ -z $VERBOSE ]]; then
 		wait
 		for name in "${names[@]}"; do
-			[[ ! -e $TESTS/$name.sh ]] || show_guest_test "$name"
+			[[ -z $(script_of "$name") ]] || show_guest_test "$name"
 		done
 	fi
+}
+
+script_names()
+{
+	local folder script
+	for folder in "${TESTS[@]}"; do
+		for script in "$folder"/*.sh; do
+			[[ ! -e $script ]] || basename "$script" .sh
+		done
+	done
+}
+
+# script_of NAME: its file; nothing if there is none.
+script_of()
+{
+	local folder
+	for folder in "${TESTS[@]}"; do
+		if [[ -e $folder/$1.sh ]]; then
+			echo "$folder/$1.sh"
+			return
+		fi
+	done
 }
 
 # header SCRIPT KEY: the value in the script's "# KEY: value" line.
@@ -51,34 +69,43 @@ header()
 	sed -n "1,40s/^# $2: *//p" "$1" | head -n 1
 }
 
-# Run one test; leave its logs and ".counts" in its folder.
-run_guest_test()
+# What the script's header lines mean for the machine: OPTIONS and FILES.
+read_needs()
 {
-	local name=$1 script=$TESTS/$1.sh dir=$LOGS/$1 status=0
-	local start=$EPOCHREALTIME key value pattern file
-	local -a options=(--name "$name" --out "$dir") files=()
+	local script=$1 key value pattern file
+	OPTIONS=() FILES=()
 	for key in timeout mem smp qemu; do
 		value=$(header "$script" $key)
-		[[ -z $value ]] || options+=("--$key" "$value")
+		[[ -z $value ]] || OPTIONS+=("--$key" "$value")
 	done
 	if [[ -n ${SRN_TIMEOUT:-} ]]; then
-		options+=(--timeout "$SRN_TIMEOUT")
+		OPTIONS+=(--timeout "$SRN_TIMEOUT")
 	elif [[ ${SRN_KERNEL:-stock} != stock ]]; then
 		# Checks take time; the last option counts.
 		value=$(header "$script" timeout)
-		options+=(--timeout $((${value:-300} * 4)))
+		OPTIONS+=(--timeout $((${value:-300} * 4)))
 	fi
 	for pattern in $(header "$script" files); do
 		# Relative to the repository; build/ may be elsewhere.
 		for file in ${pattern/#build\//$BUILD/}; do
-			[[ -e $file ]] && files+=("$file")
+			[[ -e $file ]] && FILES+=("$file")
 		done
 	done
+}
+
+# Run one test; leave its logs and ".counts" in its folder.
+run_guest_test()
+{
+	local name=$1 script dir=$LOGS/$1 status=0 start=$EPOCHREALTIME
+	local -a OPTIONS FILES
+	script=$(script_of "$name")
+	read_needs "$script"
+	OPTIONS+=(--name "$name" --out "$dir")
 	mkdir -p "$dir"
 	if [[ -n $VERBOSE ]]; then
-		scripts/testmachine run "${options[@]}" "$script" "${files[@]}" || status=$?
+		scripts/testmachine run "${OPTIONS[@]}" "$script" "${FILES[@]}" || status=$?
 	else
-		scripts/testmachine run "${options[@]}" "$script" "${files[@]}" \
+		scripts/testmachine run "${OPTIONS[@]}" "$script" "${FILES[@]}" \
 			> /dev/null 2> "$LOGS/$name.report" || status=$?
 		mv "$LOGS/$name.report" "$dir/report.log"
 	fi
