@@ -29,7 +29,7 @@ offered_disk()
 daemon()
 {
 	mkdir -p /run/lock/iscsi
-	modprobe -a sd_mod scsi_transport_iscsi iscsi_tcp && iscsid
+	modprobe -a sd_mod scsi_transport_iscsi && iscsid
 }
 
 session_is()
