@@ -123,7 +123,6 @@ static int send_request(struct srn_ep *ep)
 		.markers = ep->markers,
 		.revision = ep->revision,
 		.enhanced = ep->revision >= 2,
-		.extensions = true,
 		.peer_to_peer = true,
 		.rtr_send = true,
 		.rtr_write = true,
@@ -182,7 +181,6 @@ static u8 negotiate(struct srn_ep *ep, struct srn_qp_conn *conn, const char **re
 
 	*conn = (struct srn_qp_conn){
 		.crc = ep->crc || f->crc, .tx_markers = f->markers, .rx_markers = ep->markers,
-		.extensions = f->extensions,
 	};
 	if (f->enhanced && ep->revision >= 2) {
 		if (f->ird != SRN_MPA_NO_DEPTH)

@@ -150,7 +150,6 @@ static int send_reply(struct srn_ep *ep, bool reject, bool crc, const void *data
 		.reject = reject,
 		.revision = req->revision,
 		.enhanced = req->enhanced,
-		.extensions = req->extensions,
 		.peer_to_peer = req->peer_to_peer,
 		.rtr_send = req->rtr_send || any,
 		.rtr_write = req->rtr_write || any,
@@ -173,7 +172,6 @@ static int accept_request(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_c
 		.crc = READ_ONCE(ep->dev->crc) || ep->frame.crc,
 		.tx_markers = ep->frame.markers,
 		.rx_markers = READ_ONCE(ep->dev->markers),
-		.extensions = ep->frame.extensions,
 		/* In the peer-to-peer model the initiator speaks first. */
 		.hold_tx = ep->frame.peer_to_peer,
 		.rtr_send_may_come = ep->frame.peer_to_peer,

@@ -109,7 +109,6 @@ struct srn_qp_tx {
 	u32 read_msn;		/* of Read and Atomic Requests */
 	u32 atomic_msn;		/* of Atomic Responses */
 	enum srn_rtr rtr;
-	bool extensions;	/* the peer knows messages of our own */
 	struct srn_sge sge;	/* source of messages that have no scatter list */
 	union {			/* the control message in hand */
 		struct srn_wire_read_request read;
@@ -235,7 +234,6 @@ struct srn_qp_conn {
 	bool crc;
 	bool tx_markers;	/* the peer wants them */
 	bool rx_markers;	/* we do */
-	bool extensions;	/* the peer is softrnic, too */
 	bool hold_tx;
 	bool rtr_send_may_come;	/* the first FPDU may be an empty Send that is no message */
 	enum srn_rtr rtr;

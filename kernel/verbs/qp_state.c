@@ -116,7 +116,6 @@ static void conn_reset(struct srn_qp *qp, const struct srn_qp_conn *conn)
 		qp->rx.queue[i].msn = 1;
 	qp->rx.write.pd = qp->ibqp.pd;
 	qp->tx.rtr = conn->rtr;
-	qp->tx.extensions = conn->extensions;
 	qp->rx.rtr_read = conn->rtr == SRN_RTR_READ;
 	qp->rx.rtr_send_may_come = conn->rtr_send_may_come;
 	qp->sq.ord = conn->ord;

@@ -230,10 +230,6 @@ int srn_qp_rx_begin(struct srn_stream *s, const struct srn_rdmap_header *h, u32 
 
 	rx->header = *h;
 	rx->payload = payload;
-	if (unlikely(srn_opcodes[h->opcode].extension && !qp->tx.extensions)) {
-		*term = SRN_TERM(SRN_LAYER_RDMAP, SRN_RDMAP_REMOTE_OPERATION, SRN_OPER_OPCODE);
-		return -EPROTO;
-	}
 	/* Ready to receive, RFC 6581 section 9.2: it has a number but is no message. */
 	rx->rtr_send = rx->rtr_send_may_come && h->opcode == SRN_OP_SEND && !payload && h->last;
 	rx->rtr_send_may_come = false;

@@ -137,10 +137,6 @@ int srn_send_check(struct srn_qp *qp, struct srn_send *send)
 		return send->status;
 	if (srn_is_request(send) && !qp->sq.ord)
 		return IB_WC_LOC_QP_OP_ERR;
-	if (wqe->opcode == SRN_WR_SEND_WITH_IMM && !qp->tx.extensions) {
-		srn_qp_notice(qp, "peer does not know Send with Immediate\n");
-		return IB_WC_LOC_QP_OP_ERR;
-	}
 	send->length = 0;
 	if (!opcodes[wqe->opcode].payload)
 		return IB_WC_SUCCESS;

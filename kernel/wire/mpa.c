@@ -8,11 +8,6 @@
 #define FLAG_CRC	0x40
 #define FLAG_REJECT	0x20
 #define FLAG_ENHANCED	0x10
-/*
- * Reserved by the RFCs, which want it ignored by others. Only where both ends set it are
- * opcodes used that the RFCs leave free.
- */
-#define FLAG_EXTENSIONS	0x01
 
 #define WORD_HIGH	0x8000	/* A in the IRD word, C in the ORD word */
 #define WORD_LOW	0x4000	/* B in the IRD word, D in the ORD word */
@@ -58,7 +53,6 @@ int srn_mpa_get_frame(const u8 *bytes, bool reply, struct srn_mpa_frame *f)
 	f->markers = w.flags & FLAG_MARKERS;
 	f->crc = w.flags & FLAG_CRC;
 	f->reject = reply && (w.flags & FLAG_REJECT);
-	f->extensions = w.flags & FLAG_EXTENSIONS;
 	f->revision = w.revision;
 	f->private_len = be16_to_cpu(w.private_len);
 	f->enhanced = w.revision >= 2 && (w.flags & FLAG_ENHANCED);
@@ -112,8 +106,7 @@ u32 srn_mpa_put_frame(u8 *out, const struct srn_mpa_frame *f, u32 ulp_private_le
 	memcpy(w.key, f->reply ? reply_key : request_key, SRN_MPA_KEY_LEN);
 	w.flags = (f->markers ? FLAG_MARKERS : 0) | (f->crc ? FLAG_CRC : 0) |
 		  (f->reply && f->reject ? FLAG_REJECT : 0) |
-		  (f->enhanced ? FLAG_ENHANCED : 0) |
-		  (f->extensions ? FLAG_EXTENSIONS : 0);
+		  (f->enhanced ? FLAG_ENHANCED : 0);
 	w.revision = f->revision;
 	w.private_len = cpu_to_be16(ulp_private_len + (f->enhanced ? SRN_MPA_ENHANCED : 0));
 	memcpy(out, &w, sizeof(w));

@@ -21,7 +21,6 @@ struct srn_mpa_frame {
 	bool markers;		/* the sender wants to receive markers */
 	bool crc;		/* the sender wants CRC */
 	bool reject;		/* reply only */
-	bool extensions;	/* the sender is softrnic: it knows messages of our own */
 	u8 revision;		/* 1 or 2; other values decode as they are */
 	u16 private_len;	/* bytes behind the frame, enhanced data included */
 

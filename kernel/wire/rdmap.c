@@ -40,13 +40,10 @@ const struct srn_opcode_info srn_opcodes[16] = {
 		.name = "Atomic Response", .known = true, .qn = SRN_QN_ATOMIC_RESPONSE,
 		.ctl_len = sizeof(struct srn_wire_atomic_response),
 	},
-	[SRN_OP_SEND_IMM] = {
-		.name = "Send with Immediate", .known = true, .immediate = true,
-		.extension = true,
-	},
+	[SRN_OP_SEND_IMM] = { .name = "Send with Immediate", .known = true, .immediate = true },
 	[SRN_OP_SEND_SE_IMM] = {
 		.name = "Send with SE and Immediate", .known = true,
-		.solicited = true, .immediate = true, .extension = true,
+		.solicited = true, .immediate = true,
 	},
 	[0xe] = { .name = "reserved" },
 	[0xf] = { .name = "reserved" },

@@ -162,7 +162,6 @@ struct srn_opcode_info {
 	bool solicited;
 	bool invalidates;
 	bool immediate;
-	bool extension;		/* only where both ends know it, see mpa.c */
 };
 
 extern const struct srn_opcode_info srn_opcodes[16];
