@@ -596,7 +596,9 @@ int main(int argc, char** argv) {
     const auto end = clock_type::now() + std::chrono::seconds(std::strtoul(argv[2], nullptr, 0));
     random_source.seed(std::strtoull(argv[3], nullptr, 0));
     fuzzer f(argv[1]);
-    while (clock_type::now() < end)
+    // In a slow machine the time alone would let too little happen.
+    constexpr unsigned long enough = 5000;
+    while (clock_type::now() < end || f.steps() < enough)
         for (int i = 0; i < 100; ++i) f.step();
     f.print();
     std::printf("%lu commands, %zu kinds that worked\n", f.steps(), f.kinds_that_worked());
