@@ -226,6 +226,34 @@ read_request decode_read_request(byte_view payload) {
     return r;
 }
 
+bytes encode(const atomic_request& a) {
+    bytes out;
+    put(out, a.code);
+    put(out, a.id);
+    put(out, a.stag);
+    put(out, a.to);
+    put(out, a.data);
+    put(out, a.mask);
+    put(out, a.compare);
+    put(out, a.compare_mask);
+    return out;
+}
+
+atomic_request decode_atomic_request(byte_view payload) {
+    reader in(payload);
+    atomic_request a;
+    a.code = in.get<std::uint32_t>();
+    a.id = in.get<std::uint32_t>();
+    a.stag = in.get<std::uint32_t>();
+    a.to = in.get<std::uint64_t>();
+    a.data = in.get<std::uint64_t>();
+    a.mask = in.get<std::uint64_t>();
+    a.compare = in.get<std::uint64_t>();
+    a.compare_mask = in.get<std::uint64_t>();
+    if (!in.rest().empty()) throw std::runtime_error("an Atomic Request that is too long");
+    return a;
+}
+
 segment make_send(std::uint32_t msn, bytes payload, std::uint8_t opcode, std::uint32_t inv_stag) {
     return {.opcode = opcode, .inv_stag = inv_stag, .msn = msn, .payload = std::move(payload)};
 }
@@ -251,6 +279,24 @@ segment make_read_response(std::uint32_t stag, std::uint64_t to, bytes payload) 
 
 segment make_terminate(byte_view payload) {
     return {.opcode = op::terminate, .qn = 2, .payload = {payload.begin(), payload.end()}};
+}
+
+segment make_immediate(std::uint32_t msn, std::uint32_t data, std::uint8_t opcode) {
+    bytes payload;
+    put(payload, data);
+    put(payload, std::uint32_t{0});
+    return make_send(msn, std::move(payload), opcode);
+}
+
+segment make_atomic_request(std::uint32_t msn, const atomic_request& a) {
+    return {.opcode = op::atomic_request, .qn = 1, .msn = msn, .payload = encode(a)};
+}
+
+segment make_atomic_response(std::uint32_t msn, std::uint32_t id, std::uint64_t original) {
+    bytes payload;
+    put(payload, id);
+    put(payload, original);
+    return {.opcode = op::atomic_response, .qn = 3, .msn = msn, .payload = std::move(payload)};
 }
 
 bytes terminate_payload(term_code why, term_headers with, const segment& offender) {

@@ -65,7 +65,9 @@ mpa_frame decode_frame(byte_view whole, bool reply);
 
 namespace op {
 inline constexpr std::uint8_t write = 0x0, read_request = 0x1, read_response = 0x2, send = 0x3,
-                              send_inv = 0x4, send_se = 0x5, send_se_inv = 0x6, terminate = 0x7;
+                              send_inv = 0x4, send_se = 0x5, send_se_inv = 0x6, terminate = 0x7,
+                              immediate = 0x8, immediate_se = 0x9, atomic_request = 0xa,
+                              atomic_response = 0xb;
 }  // namespace op
 
 struct segment {
@@ -108,6 +110,24 @@ struct read_request {
 bytes encode(const read_request& r);
 read_request decode_read_request(byte_view payload);
 
+/// RFC 7306 section 5.2.1.
+struct atomic_request {
+    static constexpr std::uint32_t fetch_add = 0, compare_swap = 2;
+
+    std::uint32_t code = fetch_add;
+    std::uint32_t id = 0;
+    std::uint32_t stag = 0;
+    std::uint64_t to = 0;
+    std::uint64_t data = 0;
+    std::uint64_t mask = 0;
+    std::uint64_t compare = 0;
+    std::uint64_t compare_mask = ~std::uint64_t{0};
+
+    friend bool operator==(const atomic_request&, const atomic_request&) = default;
+};
+bytes encode(const atomic_request& a);
+atomic_request decode_atomic_request(byte_view payload);
+
 /// Valid messages of one segment.
 segment make_send(std::uint32_t msn, bytes payload, std::uint8_t opcode = op::send,
                   std::uint32_t inv_stag = 0);
@@ -115,6 +135,9 @@ segment make_write(std::uint32_t stag, std::uint64_t to, bytes payload);
 segment make_read_request(std::uint32_t msn, const read_request& r);
 segment make_read_response(std::uint32_t stag, std::uint64_t to, bytes payload);
 segment make_terminate(byte_view payload);
+segment make_immediate(std::uint32_t msn, std::uint32_t data, std::uint8_t opcode = op::immediate);
+segment make_atomic_request(std::uint32_t msn, const atomic_request& a);
+segment make_atomic_response(std::uint32_t msn, std::uint32_t id, std::uint64_t original);
 
 // Terminate: RFC 5040 section 4.8.
 

@@ -6,74 +6,11 @@
 #include <array>
 #include <future>
 
+#include "frames.hpp"
 #include "session.hpp"
 
 namespace wirepeer {
 namespace {
-
-std::string bit_names(const enhanced_words& w) {
-    return std::string(w.peer_to_peer ? "A" : "") + (w.rtr_send ? "B" : "") +
-           (w.rtr_write ? "C" : "") + (w.rtr_read ? "D" : "");
-}
-
-std::string name_of(const mpa_frame& f) {
-    std::string name = "rev" + std::to_string(f.revision) + (f.crc ? "_crc" : "_nocrc");
-    if (f.enhanced)
-        name += "_s" + bit_names(*f.enhanced) + "_ird" + std::to_string(f.enhanced->ird) + "_ord" +
-                std::to_string(f.enhanced->ord);
-    if (f.reserved != 0) name += "_res" + std::to_string(f.reserved);
-    if (f.reject) name += "_r";
-    if (!f.private_data.empty()) name += "_private" + std::to_string(f.private_data.size());
-    return name;
-}
-
-constexpr std::array<std::pair<std::uint16_t, std::uint16_t>, 12> depths{{
-    {0, 0},
-    {0, 1},
-    {1, 0},
-    {1, 1},
-    {7, 128},
-    {128, 7},
-    {129, 129},
-    {0x3ffe, 0x3ffe},
-    {not_negotiated, not_negotiated},
-    {not_negotiated, 5},
-    {5, not_negotiated},
-    {not_negotiated, 0},
-}};
-
-/// Every request that a responder has to accept.
-std::vector<mpa_frame> requests() {
-    std::vector<mpa_frame> all;
-    for (const bool crc : {true, false}) {
-        all.push_back({.crc = crc, .revision = 1});
-        // Without the enhanced words; section 6 allows that in revision 2.
-        all.push_back({.crc = crc, .revision = 2});
-        for (unsigned bits = 0; bits < 16; ++bits)
-            all.push_back({.crc = crc,
-                           .enhanced = enhanced_words{.peer_to_peer = (bits & 8) != 0,
-                                                      .rtr_send = (bits & 4) != 0,
-                                                      .rtr_write = (bits & 2) != 0,
-                                                      .rtr_read = (bits & 1) != 0,
-                                                      .ird = 4,
-                                                      .ord = 4}});
-    }
-    for (const auto& [ird, ord] : depths)
-        for (const bool peer_to_peer : {false, true})
-            all.push_back({.enhanced = enhanced_words{.peer_to_peer = peer_to_peer,
-                                                      .rtr_write = peer_to_peer,
-                                                      .ird = ird,
-                                                      .ord = ord}});
-    // Not checked on reception: reserved bits, and R in a request.
-    for (const std::uint8_t revision : {std::uint8_t{1}, std::uint8_t{2}}) {
-        all.push_back({.reserved = 0xf, .revision = revision});
-        all.push_back({.reject = true, .revision = revision});
-    }
-    for (const std::size_t length : {1U, 255U})
-        for (const std::uint8_t revision : {std::uint8_t{1}, std::uint8_t{2}})
-            all.push_back({.revision = revision, .private_data = pattern(length)});
-    return all;
-}
 
 /// RFC 6581 section 9.1: what the responder may answer to these depths.
 void expect_depths(const enhanced_words& asked, const enhanced_words& got) {
@@ -139,7 +76,7 @@ TEST_P(Request, rfc6581_9_is_answered) {
     expect_traffic(s);
 }
 
-INSTANTIATE_TEST_SUITE_P(, Request, ::testing::ValuesIn(requests()),
+INSTANTIATE_TEST_SUITE_P(, Request, ::testing::ValuesIn(good_requests()),
                          [](const auto& test) { return name_of(test.param); });
 
 // The first message of the initiator, RFC 6581 section 9.2: none of them is seen by the consumer.
@@ -174,35 +111,6 @@ TEST(ReadyToReceive, rfc5044_7_1_2_the_responder_holds_back) {
     s.wire.send(make_write(0, 0, {}));
     EXPECT_EQ(describe(s.wire.read_segment()), describe(make_send(1, pattern(5))));
     s.expect_status(8, IBV_WC_SUCCESS);
-}
-
-/// What an initiator has to be content with.
-std::vector<mpa_frame> replies() {
-    std::vector<mpa_frame> all;
-    for (const bool crc : {true, false})
-        for (const unsigned bits : {1U, 2U, 3U, 5U, 6U, 7U})
-            all.push_back({.reply = true,
-                           .crc = crc,
-                           .enhanced = enhanced_words{.peer_to_peer = true,
-                                                      .rtr_send = (bits & 4) != 0,
-                                                      .rtr_write = (bits & 2) != 0,
-                                                      .rtr_read = (bits & 1) != 0,
-                                                      .ird = 4,
-                                                      .ord = 4}});
-    // Depths that the device has.
-    for (const auto& [ird, ord] : depths)
-        if (ord <= 128 || ord == not_negotiated)
-            all.push_back({.reply = true,
-                           .enhanced = enhanced_words{
-                               .peer_to_peer = true, .rtr_write = true, .ird = ird, .ord = ord}});
-    all.push_back({.reply = true,
-                   .reserved = 0xf,
-                   .enhanced = enhanced_words{.peer_to_peer = true, .rtr_write = true}});
-    for (const std::size_t length : {1U, 255U})
-        all.push_back({.reply = true,
-                       .enhanced = enhanced_words{.peer_to_peer = true, .rtr_write = true},
-                       .private_data = pattern(length)});
-    return all;
 }
 
 /// RFC 6581 section 9.2: an RTR message that the responder has named, and empty.
@@ -245,7 +153,7 @@ TEST_P(Reply, rfc6581_9_is_understood) {
     expect_traffic(s);
 }
 
-INSTANTIATE_TEST_SUITE_P(, Reply, ::testing::ValuesIn(replies()),
+INSTANTIATE_TEST_SUITE_P(, Reply, ::testing::ValuesIn(good_replies()),
                          [](const auto& test) { return name_of(test.param); });
 
 // What the verbs side asks for as initiator, for these depths of its consumer.
@@ -331,51 +239,6 @@ TEST(Responder, rfc5044_7_1_2_rejects) {
     expect_service();
 }
 
-/// What a set-up frame must not be, RFC 5044 section 7.1.1: changes of a good one.
-struct bad_frame {
-    const char* name;
-    void (*change)(bytes& frame);
-};
-
-std::ostream& operator<<(std::ostream& out, const bad_frame& b) {
-    return out << b.name;
-}
-
-template <std::size_t at>
-void flip(bytes& frame) {
-    frame[at] ^= 1;
-}
-template <std::uint8_t revision>
-void set_revision(bytes& frame) {
-    frame[17] = revision;
-}
-template <std::uint16_t length>
-void set_length(bytes& frame) {
-    frame[18] = static_cast<std::uint8_t>(length >> 8);
-    frame[19] = static_cast<std::uint8_t>(length);
-}
-
-const bad_frame bad_frames[] = {
-    {"rfc5044_7_1_1_revision_3", set_revision<3>},
-    {"rfc5044_7_1_1_revision_255", set_revision<255>},
-    {"rfc5044_7_1_1_key_byte_0", flip<0>},
-    {"rfc5044_7_1_1_key_byte_3", flip<3>},
-    {"rfc5044_7_1_1_key_byte_9", flip<9>},
-    {"rfc5044_7_1_1_key_byte_15", flip<15>},
-    // Both ends think that they are the initiator, or the responder.
-    {"rfc5044_7_1_2_key_of_the_other_kind",
-     [](bytes& frame) { frame[9] = frame[9] == 'q' ? 'p' : 'q'; }},
-    {"rfc5044_7_1_1_revision_0", set_revision<0>},
-    {"rfc5044_7_1_1_private_data_513",
-     [](bytes& frame) {
-         set_length<513>(frame);
-         frame.resize(frame_head + 513);
-     }},
-    {"rfc5044_7_1_1_private_data_65535", set_length<65535>},
-    {"rfc6581_9_no_room_for_the_words", set_length<0>},
-    {"rfc6581_9_three_bytes_for_the_words", set_length<3>},
-};
-
 class BadRequest : public ::testing::TestWithParam<bad_frame> {};
 
 TEST_P(BadRequest, IsDropped) {
@@ -387,7 +250,8 @@ TEST_P(BadRequest, IsDropped) {
     expect_service();
 }
 
-INSTANTIATE_TEST_SUITE_P(, BadRequest, ::testing::ValuesIn(bad_frames),
+INSTANTIATE_TEST_SUITE_P(, BadRequest,
+                         ::testing::ValuesIn(bad_requests().begin(), bad_requests().end()),
                          [](const auto& test) { return test.param.name; });
 
 class BadReply : public ::testing::TestWithParam<bad_frame> {};
@@ -408,7 +272,7 @@ TEST_P(BadReply, IsDropped) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, BadReply,
-                         ::testing::ValuesIn(std::begin(bad_frames) + 2, std::end(bad_frames)),
+                         ::testing::ValuesIn(bad_replies().begin(), bad_replies().end()),
                          [](const auto& test) { return test.param.name; });
 
 // A frame may come in pieces of any size.

@@ -20,6 +20,7 @@ struct scene {
     region read_only;   // remote read
     region write_only;  // remote write
     region local_only;  // local write
+    region atomic;      // remote atomics
     region foreign;     // open, but of another protection domain
     region gone;        // was open, and has been deregistered
 };

@@ -13,7 +13,7 @@ constexpr std::size_t page = 4096;
 /// Where the remote regions lie, each in a page of its own and with room around.
 constexpr std::uint32_t region_offset = 1024;
 constexpr std::uint32_t region_size = 1000;
-constexpr unsigned region_count = 6;
+constexpr unsigned region_count = 7;
 constexpr std::size_t box_size = std::size_t{1} << 20;
 
 constexpr std::uint32_t send_depth = 32;
@@ -72,8 +72,10 @@ arena::arena()
     layout_.read_only = open_region(domain_, 1, access::remote_read);
     layout_.write_only = open_region(domain_, 2, write);
     layout_.local_only = open_region(domain_, 3, access::local_write);
-    layout_.foreign = open_region(foreign_domain_, 4, write | access::remote_read);
-    layout_.gone = open_region(domain_, 5, write | access::remote_read);
+    layout_.atomic = open_region(domain_, 4, access::local_write | access::remote_atomic);
+    layout_.foreign =
+        open_region(foreign_domain_, 5, write | access::remote_read | access::remote_atomic);
+    layout_.gone = open_region(domain_, 6, write | access::remote_read | access::remote_atomic);
     registered_.pop_back();
 }
 

@@ -56,6 +56,12 @@ segments bad_request(const scene& at, void (*change)(segment&)) {
     return changed(good_read(at), change);
 }
 
+/// An addition whose effect would be seen.
+segments bad_atomic(std::uint32_t stag, std::uint64_t to, std::uint32_t code = 0) {
+    return {make_atomic_request(
+        1, {.code = code, .id = 9, .stag = stag, .to = to, .data = 0xffffffffffffffff})};
+}
+
 segment part(std::uint32_t msn, std::uint32_t mo, bool last, bytes payload) {
     segment s = make_send(msn, std::move(payload));
     s.mo = mo;
@@ -328,6 +334,73 @@ const violation table[] = {
          return segments{make_send(1, pattern(8), op::send_se_inv, at.open.stag)};
      },
      protection(9), term_headers::ddp, receive_fate::bad_invalidation},
+
+    // RFC 7306. No RDMAP header comes back, section 8.1.
+    {"rfc7306_8_2_atomic_not_aligned",
+     [](const scene& at) { return bad_atomic(at.atomic.stag, at.atomic.base + 4); }, operation(7)},
+    {"rfc7306_8_2_atomic_not_aligned_by_a_byte",
+     [](const scene& at) { return bad_atomic(at.atomic.stag, at.atomic.base + 1); }, operation(7)},
+    {"rfc7306_5_2_1_atomic_code_1",
+     [](const scene& at) { return bad_atomic(at.atomic.stag, at.atomic.base, 1); }, operation(6)},
+    {"rfc7306_5_2_1_atomic_code_3",
+     [](const scene& at) { return bad_atomic(at.atomic.stag, at.atomic.base, 3); }, operation(6)},
+    {"rfc7306_5_2_1_atomic_code_15",
+     [](const scene& at) { return bad_atomic(at.atomic.stag, at.atomic.base, 15); }, operation(6)},
+    {"rfc7306_8_2_atomic_unused_stag",
+     [](const scene& at) { return bad_atomic(unused_stag, at.atomic.base); }, protection(0)},
+    {"rfc7306_8_2_atomic_deregistered",
+     [](const scene& at) { return bad_atomic(at.gone.stag, at.gone.base); }, protection(0)},
+    {"rfc7306_8_2_atomic_before_base",
+     [](const scene& at) { return bad_atomic(at.atomic.stag, at.atomic.base - 8); }, protection(1)},
+    {"rfc7306_8_2_atomic_at_the_end",
+     [](const scene& at) { return bad_atomic(at.atomic.stag, at.atomic.end()); }, protection(1)},
+    {"rfc7306_8_2_atomic_without_the_right",
+     [](const scene& at) { return bad_atomic(at.open.stag, at.open.base); }, protection(2)},
+    {"rfc7306_8_2_write_to_memory_for_atomics",
+     [](const scene& at) { return bad_write(at.atomic.stag, at.atomic.base); }, protection(2)},
+    {"rfc7306_8_2_atomic_foreign_domain",
+     [](const scene& at) { return bad_atomic(at.foreign.stag, at.foreign.base); }, protection(3)},
+    {"rfc7306_4_1_atomic_request_on_queue_0",
+     [](const scene& at) {
+         return changed(bad_atomic(at.atomic.stag, at.atomic.base).front(),
+                        [](segment& s) { s.qn = 0; });
+     },
+     operation(6)},
+    {"rfc7306_4_1_atomic_request_tagged", tagged_opcode<op::atomic_request>, operation(6)},
+    {"rfc7306_4_1_atomic_response_on_queue_0", wrong_queue<op::atomic_response, 0>, operation(6)},
+    {"rfc7306_4_1_send_on_queue_3", wrong_queue<op::send, 3>, operation(6)},
+    {"rfc7306_4_1_immediate_on_queue_1", wrong_queue<op::immediate, 1>, operation(6)},
+    {"rfc7306_4_1_immediate_tagged", tagged_opcode<op::immediate>, operation(6)},
+    {"rfc7306_4_1_immediate_version_2",
+     [](const scene&) {
+         return changed(make_immediate(1, 7), [](segment& s) { s.rdmap_version = 2; });
+     },
+     operation(5)},
+    // Exactly eight bytes; the RFC has no number of its own for others.
+    {"rfc7306_6_3_immediate_too_long",
+     [](const scene&) {
+         return changed(make_immediate(1, 7), [](segment& s) { s.payload.push_back(0); });
+     },
+     untagged(5)},
+    {"rfc7306_6_3_immediate_too_short",
+     [](const scene&) {
+         return changed(make_immediate(1, 7), [](segment& s) { s.payload.pop_back(); });
+     },
+     operation(0xff)},
+    {"rfc7306_6_3_immediate_no_buffer",
+     [](const scene&) {
+         segments all;
+         for (std::uint32_t i = 1; i <= receives; ++i) all.push_back(make_immediate(i, i));
+         all.push_back(make_immediate(receives + 1, 7));
+         return all;
+     },
+     untagged(2), term_headers::ddp, receive_fate::flushed, receives},
+    {"rfc7306_5_2_1_atomic_request_too_short",
+     [](const scene& at) {
+         return changed(bad_atomic(at.atomic.stag, at.atomic.base).front(),
+                        [](segment& s) { s.payload.pop_back(); });
+     },
+     operation(0xff)},
 };
 
 /// One bit of a good FPDU is wrong.
