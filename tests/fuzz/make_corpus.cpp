@@ -7,7 +7,9 @@
 #include <iostream>
 #include <string>
 
+#include "frames.hpp"
 #include "stream.hpp"
+#include "violations.hpp"
 
 namespace {
 
@@ -84,6 +86,49 @@ void write_fpdu_seeds(const std::filesystem::path& directory) {
     }
 }
 
+// What the scripted peer sends to a real link, which nobody may: with CRC, in one piece and cut.
+void write_violation_seeds(const std::filesystem::path& directory) {
+    const wirepeer::scene at{.open = {0x100, 0x1000, 1000},
+                             .read_only = {0x200, 0x2000, 1000},
+                             .write_only = {0x300, 0x3000, 1000},
+                             .local_only = {0x400, 0x4000, 1000},
+                             .atomic = {0x500, 0x5000, 1000},
+                             .foreign = {0x600, 0x6000, 1000},
+                             .gone = {0x700, 0x7000, 1000}};
+    const auto write = [&](const std::string& name, byte_span stream) {
+        for (const byte_vector& head : {byte_vector{1, 0}, byte_vector{1, 3, 1, 20, 17}}) {
+            byte_vector input = head;
+            append(input, stream);
+            write_seed(directory, name + (head.size() > 2 ? "-cut" : ""), input);
+        }
+    };
+    for (const wirepeer::violation& v : wirepeer::violations())
+        write(v.name, wirepeer::fpdus(v.make(at)));
+    for (const wirepeer::broken_fpdu& b : wirepeer::broken_fpdus()) write(b.name, b.make(at));
+}
+
+// As fuzz_mpa reads them: which key is expected, the frame.
+void write_frame_seed(const std::filesystem::path& directory, const std::string& name, bool reply,
+                      byte_span frame) {
+    byte_vector input{reply};
+    append(input, frame);
+    write_seed(directory, name, input);
+}
+
+// The frames that the scripted peer sends.
+void write_negotiation_seeds(const std::filesystem::path& directory) {
+    for (const wirepeer::mpa_frame& f : wirepeer::good_requests())
+        write_frame_seed(directory, "request-" + name_of(f), false, encode(f));
+    for (const wirepeer::mpa_frame& f : wirepeer::good_replies())
+        write_frame_seed(directory, "reply-" + name_of(f), true, encode(f));
+    for (const wirepeer::bad_frame& bad : wirepeer::bad_requests()) {
+        wirepeer::bytes frame = encode(wirepeer::mpa_frame{
+            .enhanced = wirepeer::enhanced_words{.peer_to_peer = true, .rtr_write = true}});
+        bad.change(frame);
+        write_frame_seed(directory, bad.name, false, frame);
+    }
+}
+
 void write_mpa_seeds(const std::filesystem::path& directory) {
     for (unsigned bits = 0; bits < 16; bits++) {
         srn_mpa_frame f{};
@@ -113,5 +158,7 @@ int main(int argc, char** argv) {
     }
     const std::filesystem::path directory = argv[1];
     write_fpdu_seeds(directory / "fpdu");
+    write_violation_seeds(directory / "fpdu");
     write_mpa_seeds(directory / "mpa");
+    write_negotiation_seeds(directory / "mpa");
 }
