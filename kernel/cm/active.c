@@ -15,6 +15,18 @@
 #define CONNECT_TIMEOUT	(15 * HZ)
 #define REPLY_TIMEOUT	(30 * HZ)
 
+static enum srn_counter failure_counter(const struct srn_ep *ep, int status)
+{
+	switch (status) {
+	case -ECONNREFUSED:
+		return ep->frame.reject ? SRN_COUNT_CONNECT_REJECTED : SRN_COUNT_CONNECT_REFUSED;
+	case -ETIMEDOUT:
+		return SRN_COUNT_CONNECT_TIMEOUTS;
+	default:
+		return SRN_COUNT_CONNECT_FAILURES;
+	}
+}
+
 /**
  * srn_ep_connect_failed - no connection comes of it
  * @ep: active endpoint
@@ -24,6 +36,7 @@
  */
 void srn_ep_connect_failed(struct srn_ep *ep, int status)
 {
+	srn_count(ep->dev->counters, failure_counter(ep, status));
 	srn_ep_event(ep, ep->cm_id, IW_CM_EVENT_CONNECT_REPLY, status);
 	srn_ep_close(ep, false);
 }
@@ -249,6 +262,7 @@ static void handle_reply(struct srn_ep *ep)
 	ep->sock = NULL;
 	srn_ep_event(ep, ep->cm_id, IW_CM_EVENT_CONNECT_REPLY, 0);
 	ep->state = SRN_EP_ESTABLISHED;
+	srn_count(ep->dev->counters, SRN_COUNT_CONNECTS);
 }
 
 /* Errors that the core tells apart: refused, unreachable, anything else. */

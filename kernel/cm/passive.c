@@ -35,6 +35,7 @@ void srn_ep_passive_start(struct srn_ep *listener, struct socket *sock)
 	if (!ep) {
 		atomic_dec(&listener->half_open);
 		srn_ep_notice(listener, "listener: too many half-open connections\n");
+		srn_count(listener->dev->counters, SRN_COUNT_REQUESTS_DROPPED);
 		sock_release(sock);
 		return;
 	}
@@ -81,8 +82,15 @@ static int report_request(struct srn_ep *ep)
 static void drop(struct srn_ep *ep, const char *reason)
 {
 	srn_ep_notice(ep, "listener: dropped a connection: %s\n", reason);
+	srn_count(ep->dev->counters, SRN_COUNT_REQUESTS_DROPPED);
 	leave_half_open(ep);
 	srn_ep_close(ep, false);
+}
+
+static void request_reported(struct srn_ep *ep)
+{
+	srn_count(ep->dev->counters, SRN_COUNT_REQUESTS);
+	leave_half_open(ep);
 }
 
 static void handle_request(struct srn_ep *ep)
@@ -106,7 +114,7 @@ static void handle_request(struct srn_ep *ep)
 	else if (ret)
 		drop(ep, "its listener is gone");
 	else
-		leave_half_open(ep);
+		request_reported(ep);
 }
 
 /**
@@ -201,6 +209,7 @@ static int accept_request(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_c
 	ep->sock = NULL;
 	srn_ep_take_cm_id(ep, cm_id);
 	ep->state = SRN_EP_ESTABLISHED;
+	srn_count(ep->dev->counters, SRN_COUNT_ACCEPTS);
 	srn_ep_event(ep, cm_id, IW_CM_EVENT_ESTABLISHED, 0);
 	return 0;
 }
@@ -261,6 +270,7 @@ int srn_cm_reject(struct iw_cm_id *cm_id, const void *data, u8 len)
 		return -ECONNRESET;
 	mutex_lock(&ep->lock);
 	if (ep->state == SRN_EP_REQUESTED) {
+		srn_count(ep->dev->counters, SRN_COUNT_REJECTS);
 		ret = send_reply(ep, true, READ_ONCE(ep->dev->crc) || ep->frame.crc, data, len);
 		srn_ep_close(ep, true);
 	}

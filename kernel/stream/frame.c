@@ -162,6 +162,7 @@ int srn_frame_build(struct srn_stream *s, struct srn_tx_msg *msg)
 		return ret;
 	msg->done += len;
 	msg->open = !last;
+	srn_count_fpdu(s->counters, SRN_TX, msg->opcode, len, last);
 	return 0;
 }
 

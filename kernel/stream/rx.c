@@ -7,10 +7,21 @@
 
 #include "stream.h"
 
+static void count_violation(struct srn_counters __percpu *counters, struct srn_term_code term)
+{
+	srn_count(counters, SRN_COUNT_VIOLATIONS);
+	if (term.layer == SRN_LAYER_LLP && term.ecode == SRN_MPA_CRC)
+		srn_count(counters, SRN_COUNT_CRC_ERRORS);
+	if ((term.layer == SRN_LAYER_RDMAP && term.etype == SRN_RDMAP_REMOTE_PROTECTION) ||
+	    (term.layer == SRN_LAYER_DDP && term.etype == SRN_DDP_TAGGED_BUFFER))
+		srn_count(counters, SRN_COUNT_ACCESS_ERRORS);
+}
+
 static void rx_violation(struct srn_stream *s, struct srn_term_code term)
 {
 	struct srn_fpdu_parser *p = &s->parser;
 
+	count_violation(s->counters, term);
 	s->rx_stopped = true;
 	s->term = term;
 	s->term_header_len = p->header_len;
@@ -39,6 +50,8 @@ static int rx_event(struct srn_stream *s, struct srn_fpdu_event *ev)
 			WRITE_ONCE(s->tx_hold, false);
 			srn_stream_kick_async(s);
 		}
+		srn_count_fpdu(s->counters, SRN_RX, s->parser.rdmap.opcode, s->parser.payload_len,
+			       s->parser.rdmap.last);
 		return s->ops->rx_end(s, &ev->term);
 	case SRN_FPDU_ERROR:
 		return -EPROTO;

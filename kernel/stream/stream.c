@@ -90,6 +90,7 @@ void srn_stream_attach(struct srn_stream *s, struct socket *sock,
 		       const struct srn_stream_params *params)
 {
 	s->sock = sock;
+	s->counters = params->counters;
 	srn_framer_init(&s->framer, params->crc, params->tx_markers);
 	s->tx_hold = params->hold_tx;
 	s->tx_stopped = false;

@@ -32,6 +32,7 @@
 #include <linux/workqueue.h>
 #include <net/sock.h>
 
+#include "../counters.h"
 #include "../verbs/mem.h"
 #include "../wire/fpdu.h"
 
@@ -97,6 +98,7 @@ struct srn_stream_ops {
 };
 
 struct srn_stream_params {
+	struct srn_counters __percpu *counters;
 	bool crc;
 	bool tx_markers;	/* the peer wants them */
 	bool rx_markers;	/* we do */
@@ -106,6 +108,7 @@ struct srn_stream_params {
 struct srn_stream {
 	const struct srn_stream_ops *ops;
 	struct socket *sock;
+	struct srn_counters __percpu *counters;
 
 	/* Transmit: fields of the active transmitter. */
 	atomic_t tx_kicks ____cacheline_aligned;

@@ -60,14 +60,18 @@ enum round_result { ROUND_MORE, ROUND_STOP, ROUND_NO_MEMORY };
 
 static enum round_result tx_push(struct srn_stream *s)
 {
-	int ret = srn_batch_push(s->batch, s->sock);
+	int ret;
 
+	srn_count(s->counters, SRN_COUNT_SENDMSG);
+	ret = srn_batch_push(s->batch, s->sock);
 	/*
 	 * Either the socket is full, and the peer will make room, or TCP had no
 	 * memory. It calls sk_write_space() in both cases, also where nothing is in flight.
 	 */
-	if (ret == -EAGAIN)
+	if (ret == -EAGAIN) {
+		srn_count(s->counters, SRN_COUNT_SOCKET_FULL);
 		return ROUND_STOP;
+	}
 	if (ret) {
 		tx_fail(s, ret);
 		return ROUND_STOP;
@@ -94,8 +98,10 @@ static enum round_result tx_round(struct srn_stream *s)
 	if (READ_ONCE(s->tx_hold))
 		return ROUND_STOP;
 	s->batch = srn_batch_get();
-	if (!s->batch)
+	if (!s->batch) {
+		srn_count(s->counters, SRN_COUNT_NO_MEMORY);
 		return ROUND_NO_MEMORY;
+	}
 	before = s->framer;
 	ret = batch_build(s, &verdict);
 	if (ret) {
@@ -250,5 +256,7 @@ int srn_tx_terminate(struct srn_stream *s, const u8 *payload, u32 len)
 	iov_iter_kvec(&iter, ITER_SOURCE, &iov, 1, iov.iov_len);
 	while (iov_iter_count(&iter) && ret >= 0)
 		ret = send_until(s->sock, &iter, end);
+	if (ret >= 0)
+		srn_count_fpdu(s->counters, SRN_TX, SRN_OP_TERMINATE, len, true);
 	return min(ret, 0);
 }

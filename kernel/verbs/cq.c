@@ -45,6 +45,7 @@ int srn_cq_push(struct srn_cq *cq, const struct srn_cqe *cqe)
 	WRITE_ONCE(cq->ctrl->error, 1);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (first) {
+		srn_count(to_srn_dev(cq->ibcq.device)->counters, SRN_COUNT_CQ_OVERFLOWS);
 		ibdev_notice_ratelimited(cq->ibcq.device,
 					 "CQ of %u entries overflowed, QP%u lost a completion\n",
 					 cq->depth, cqe->qp_num);
@@ -74,6 +75,7 @@ void srn_cq_notify(struct srn_cq *cq, bool solicited)
 		return;
 	if (xchg(&cq->ctrl->arm, SRN_CQ_ARM_NONE) == SRN_CQ_ARM_NONE)
 		return;
+	srn_count(to_srn_dev(cq->ibcq.device)->counters, SRN_COUNT_CQ_EVENTS);
 	if (cq->ibcq.comp_handler)
 		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
 }

@@ -315,6 +315,7 @@ static void srn_dealloc_driver(struct ib_device *ibdev)
 	WARN_ON(!xa_empty(&dev->mems));
 	WARN_ON(!xa_empty(&dev->requests));
 	srn_net_leave(dev);
+	srn_counters_free(dev->counters);
 	dev_put(dev->netdev);
 }
 
@@ -323,6 +324,7 @@ static const struct ib_device_ops device_ops = {
 	.driver_id = (enum rdma_driver_id)SRN_DRIVER_ID,
 	.uverbs_abi_ver = SRN_ABI_VERSION,
 
+	.alloc_hw_port_stats = srn_alloc_hw_port_stats,
 	.alloc_mr = srn_alloc_mr,
 	.alloc_pd = srn_alloc_pd,
 	.alloc_ucontext = srn_alloc_ucontext,
@@ -340,6 +342,7 @@ static const struct ib_device_ops device_ops = {
 	.disassociate_ucontext = srn_disassociate_ucontext,
 	.get_dev_fw_str = srn_get_dev_fw_str,
 	.get_dma_mr = srn_get_dma_mr,
+	.get_hw_stats = srn_get_hw_stats,
 	.get_port_immutable = srn_get_port_immutable,
 	.iw_accept = srn_cm_accept,
 	.iw_add_ref = srn_qp_add_ref,
@@ -405,7 +408,13 @@ struct srn_device *srn_device_create(struct net_device *netdev)
 		return ERR_PTR(-ENOMEM);
 	ibdev = &dev->ibdev;
 	dev->netdev = netdev;
+	dev->counters = srn_counters_alloc();
+	if (!dev->counters) {
+		ib_dealloc_device(ibdev);
+		return ERR_PTR(-ENOMEM);
+	}
 	if (!srn_net_enter(dev)) {
+		srn_counters_free(dev->counters);
 		ib_dealloc_device(ibdev);
 		return ERR_PTR(-ENODEV);
 	}
@@ -473,6 +482,7 @@ int srn_device_register(struct srn_device *dev, const char *name)
 void srn_device_free(struct srn_device *dev)
 {
 	srn_net_leave(dev);
+	srn_counters_free(dev->counters);
 	dev_put(dev->netdev);
 	/* There is nothing yet that the driver would have to undo. */
 	dev->ibdev.ops.dealloc_driver = NULL;

@@ -12,6 +12,7 @@
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 
+#include "../counters.h"
 #include "../uapi/softrnic-abi.h"
 
 /* From the space of locally administered OUIs: no vendor's. */
@@ -55,6 +56,7 @@ enum srn_limit {
  * @next_request: the same for @requests
  * @gid: GID 0
  * @count: live objects of each kind
+ * @counters: what it has done
  * @lock: protects the lists below; a leaf
  * @endpoints: connections and listeners of the connection manager
  * @lingering: sockets that are being closed, see stream/linger.h
@@ -76,6 +78,7 @@ struct srn_device {
 	u32 next_request;
 	union ib_gid gid;
 	atomic_t count[SRN_LIMITS];
+	struct srn_counters __percpu *counters;
 
 	spinlock_t lock;	/* of the lists below */
 	struct list_head endpoints;

@@ -246,7 +246,7 @@ bool srn_qp_set_state(struct srn_qp *qp, enum ib_qp_state to);
 int srn_qp_bind(struct srn_qp *qp, struct srn_ep *ep);
 void srn_qp_unbind(struct srn_qp *qp, struct srn_ep *ep);
 int srn_qp_connect(struct srn_qp *qp, struct socket *sock, const struct srn_qp_conn *conn);
-void srn_qp_fail(struct srn_qp *qp, enum ib_event_type event, const struct srn_term_code *term,
+bool srn_qp_fail(struct srn_qp *qp, enum ib_event_type event, const struct srn_term_code *term,
 		 const char *reason);
 void srn_qp_abort(struct srn_qp *qp);
 int srn_qp_close(struct srn_qp *qp);

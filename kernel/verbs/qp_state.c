@@ -137,7 +137,7 @@ static void conn_reset(struct srn_qp *qp, const struct srn_qp_conn *conn)
 int srn_qp_connect(struct srn_qp *qp, struct socket *sock, const struct srn_qp_conn *conn)
 {
 	struct srn_stream_params params = {
-		.crc = conn->crc, .tx_markers = conn->tx_markers,
+		.counters = qp->dev->counters, .crc = conn->crc, .tx_markers = conn->tx_markers,
 		.rx_markers = conn->rx_markers, .hold_tx = conn->hold_tx,
 	};
 	bool ok;
@@ -177,8 +177,10 @@ int srn_qp_connect(struct srn_qp *qp, struct socket *sock, const struct srn_qp_c
  * Only the first call counts. The rest is done by end_work.
  *
  * Context: any.
+ *
+ * Return: this was the first one.
  */
-void srn_qp_fail(struct srn_qp *qp, enum ib_event_type event, const struct srn_term_code *term,
+bool srn_qp_fail(struct srn_qp *qp, enum ib_event_type event, const struct srn_term_code *term,
 		 const char *reason)
 {
 	unsigned long flags;
@@ -199,6 +201,7 @@ void srn_qp_fail(struct srn_qp *qp, enum ib_event_type event, const struct srn_t
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 	if (first && reason)
 		srn_qp_notice(qp, "%s\n", reason);
+	return first;
 }
 
 /**
@@ -270,7 +273,8 @@ static void qp_ended(struct srn_stream *s, enum srn_stream_end why)
 		break;
 	case SRN_END_BROKEN:
 		WRITE_ONCE(qp->peer_closed, true);
-		srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, "connection lost");
+		if (srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, "connection lost"))
+			srn_count(qp->dev->counters, SRN_COUNT_LOST);
 		break;
 	case SRN_END_LOCAL:
 		srn_qp_fail(qp, IB_EVENT_QP_FATAL, &srn_term_local,
@@ -321,6 +325,7 @@ static bool stop_stream(struct srn_qp *qp)
 
 	if (!qp->stream.sock)
 		return false;
+	srn_count(qp->dev->counters, SRN_COUNT_CLOSED);
 	if (qp->peer_closed) {
 		srn_stream_drain(&qp->stream);
 		if (!srn_fpdu_at_boundary(&qp->stream.parser))

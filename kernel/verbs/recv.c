@@ -149,6 +149,7 @@ static int take_receive(struct srn_qp *qp, struct srn_term_code *term)
 
 	ret = qp->srq ? srn_srq_take(qp->srq, &rx->wr) : srn_rq_take(&qp->rq, &rx->wr);
 	if (ret == -ENOENT) {
+		srn_count(qp->dev->counters, SRN_COUNT_NO_RECEIVE);
 		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER, SRN_UNTAGGED_NO_BUFFER);
 		return -EPROTO;
 	}

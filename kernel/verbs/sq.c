@@ -196,6 +196,8 @@ int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		srn_stream_kick_async(&qp->stream);
 	else
 		srn_stream_kick(&qp->stream);
+	if (!qp->kernel)
+		srn_count(qp->dev->counters, SRN_COUNT_DOORBELLS);
 	return ret;
 }
 

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * What a link has done, for "rdma statistic show link".
+ *
+ * Each CPU counts for itself and only a reader adds up, so queue pairs share no cache
+ * line with each other for it. Counters of a link run from its creation on.
+ */
+#ifndef SRN_COUNTERS_H
+#define SRN_COUNTERS_H
+
+#include <linux/percpu.h>
+#include <linux/types.h>
+
+struct ib_device;
+struct rdma_hw_stats;
+
+enum srn_direction {
+	SRN_TX,
+	SRN_RX,
+	SRN_DIRECTIONS
+};
+
+/* Counters of events, in the order in which they are shown. */
+enum srn_counter {
+	SRN_COUNT_CONNECTS,		/* connections that this side has initiated */
+	SRN_COUNT_CONNECT_REFUSED,	/* no listener, or reset by a firewall */
+	SRN_COUNT_CONNECT_REJECTED,	/* by the peer's consumer */
+	SRN_COUNT_CONNECT_TIMEOUTS,	/* no answer, or no route */
+	SRN_COUNT_CONNECT_FAILURES,	/* for any other reason */
+	SRN_COUNT_REQUESTS,		/* reported to a listener */
+	SRN_COUNT_ACCEPTS,		/* connections that this side has accepted */
+	SRN_COUNT_REJECTS,
+	SRN_COUNT_REQUESTS_DROPPED,	/* before any consumer has seen them */
+	SRN_COUNT_CLOSED,		/* connections that were established and have ended */
+	SRN_COUNT_LOST,			/* of them, by reset or time-out */
+	SRN_COUNT_DOORBELLS,		/* of processes, to transmit */
+	SRN_COUNT_SENDMSG,		/* batches, or what is left of one, given to TCP */
+	SRN_COUNT_SOCKET_FULL,		/* transmission had to wait for TCP */
+	SRN_COUNT_NO_MEMORY,		/* transmission had to wait for memory */
+	SRN_COUNT_CQ_EVENTS,
+	SRN_COUNT_CQ_OVERFLOWS,
+	SRN_COUNT_CRC_ERRORS,
+	SRN_COUNT_ACCESS_ERRORS,	/* peers that named memory which they may not use */
+	SRN_COUNT_NO_RECEIVE,		/* messages that found no receive posted */
+	SRN_COUNT_VIOLATIONS,		/* all of which this side has ended a connection for */
+	SRN_COUNTERS
+};
+
+struct srn_traffic {
+	u64 fpdus;
+	u64 messages[16];	/* by RDMAP opcode */
+	u64 bytes[16];
+};
+
+struct srn_counters {
+	u64 event[SRN_COUNTERS];
+	struct srn_traffic traffic[SRN_DIRECTIONS];
+};
+
+static inline void srn_count(struct srn_counters __percpu *counters, enum srn_counter which)
+{
+	this_cpu_inc(counters->event[which]);
+}
+
+/* One FPDU with @payload bytes, the last one of its message or not. */
+static inline void srn_count_fpdu(struct srn_counters __percpu *counters, enum srn_direction to,
+				  u8 opcode, u32 payload, bool last)
+{
+	this_cpu_inc(counters->traffic[to].fpdus);
+	this_cpu_add(counters->traffic[to].messages[opcode & 15], last ? 1 : 0);
+	this_cpu_add(counters->traffic[to].bytes[opcode & 15], payload);
+}
+
+struct srn_counters __percpu *srn_counters_alloc(void);
+void srn_counters_free(struct srn_counters __percpu *counters);
+
+struct rdma_hw_stats *srn_alloc_hw_port_stats(struct ib_device *ibdev, u32 port);
+int srn_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 port, int index);
+
+#endif /* SRN_COUNTERS_H */
