@@ -7,6 +7,7 @@
 
 #include "../stream/linger.h"
 #include "../stream/sockhooks.h"
+#include "../trace.h"
 #include "../verbs/qp.h"
 #include "cm.h"
 
@@ -216,6 +217,7 @@ int srn_ep_event(struct srn_ep *ep, struct iw_cm_id *cm_id, enum iw_cm_event_typ
 	event.ird = ep->ord;
 	event.ord = ep->ird;
 	event.provider_data = (void *)(uintptr_t)ep->id;
+	trace_srn_cm_event(ep, &event);
 	ret = cm_id->event_handler(cm_id, &event);
 	if (ret)
 		srn_ep_notice(ep, "no room for a connection event\n");

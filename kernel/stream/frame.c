@@ -4,6 +4,7 @@
  */
 #include <linux/tcp.h>
 
+#include "../trace.h"
 #include "batch.h"
 #include "frame.h"
 
@@ -163,6 +164,7 @@ int srn_frame_build(struct srn_stream *s, struct srn_tx_msg *msg)
 	msg->done += len;
 	msg->open = !last;
 	srn_count_fpdu(s->counters, SRN_TX, msg->opcode, len, last);
+	trace_srn_fpdu_built(s, msg->opcode, len, last);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <linux/skbuff.h>
 #include <net/tcp.h>
 
+#include "../trace.h"
 #include "stream.h"
 
 static void count_violation(struct srn_counters __percpu *counters, struct srn_term_code term)
@@ -52,6 +53,8 @@ static int rx_event(struct srn_stream *s, struct srn_fpdu_event *ev)
 		}
 		srn_count_fpdu(s->counters, SRN_RX, s->parser.rdmap.opcode, s->parser.payload_len,
 			       s->parser.rdmap.last);
+		trace_srn_fpdu_received(s, s->parser.rdmap.opcode, s->parser.payload_len,
+					s->parser.rdmap.last);
 		return s->ops->rx_end(s, &ev->term);
 	case SRN_FPDU_ERROR:
 		return -EPROTO;

@@ -7,6 +7,7 @@
 
 #include "../cm/cm.h"
 #include "../stream/linger.h"
+#include "../trace.h"
 #include "qp.h"
 
 /* An orderly close that takes longer is made a disorderly one. */
@@ -49,6 +50,7 @@ bool srn_qp_set_state(struct srn_qp *qp, enum ib_qp_state to)
 	lockdep_assert_held(&qp->state_lock);
 	if (!(followers[qp->state] & BIT(to)))
 		return false;
+	trace_srn_qp_state(qp, to);
 	WRITE_ONCE(qp->state, to);
 	if (!qp->map)
 		return true;
@@ -331,8 +333,10 @@ static bool stop_stream(struct srn_qp *qp)
 		if (!srn_fpdu_at_boundary(&qp->stream.parser))
 			srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, NULL);
 	}
-	if (qp->end_terminate)
+	if (qp->end_terminate) {
+		trace_srn_terminate_sent(qp, &qp->end_term);
 		len = terminate_payload(qp, payload);
+	}
 	sock = srn_stream_stop(&qp->stream, len ? payload : NULL, len);
 	srn_linger(qp->dev, sock);
 	kfree(qp->irq.slots);

@@ -3,6 +3,7 @@
  * The receive side of a queue pair: where the bytes of each segment go, and what a
  * complete message means. RFC 5040 sections 5 and 8, RFC 5041 sections 5 and 7.
  */
+#include "../trace.h"
 #include "qp.h"
 
 static struct srn_qp *stream_qp(struct srn_stream *s)
@@ -64,6 +65,7 @@ static void recv_complete_as(struct srn_qp *qp, u8 opcode, u8 status, u32 length
 		.flags = flags,
 	};
 
+	trace_srn_recv_complete(qp, &cqe);
 	qp->rx.wr_taken = false;
 	qp->rx.notify_recv = true;
 	if (status != IB_WC_SUCCESS || flags & SRN_CQE_SOLICITED)
@@ -528,6 +530,7 @@ static void end_terminate(struct srn_qp *qp)
 		srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, "peer sent a malformed Terminate");
 		return;
 	}
+	trace_srn_terminate_received(qp, &t.code);
 	srn_qp_notice(qp, "peer sent Terminate: layer %u, type %u, code 0x%02x%s%s\n", t.code.layer,
 		      t.code.etype, t.code.ecode, t.has_header ? ", about " : "",
 		      t.has_header ? srn_opcodes[t.header.opcode].name : "");
@@ -662,6 +665,7 @@ void srn_rq_flush(struct srn_qp *qp)
 		if (ret && ret != -EINVAL)
 			break;
 		cqe.wr_id = wr.wr_id;
+		trace_srn_recv_complete(qp, &cqe);
 		srn_cq_push(qp->rcq, &cqe);
 		any = true;
 	}

@@ -2,6 +2,7 @@
 /*
  * The send queue: what is transmitted next, and what has been completed.
  */
+#include "../trace.h"
 #include "qp.h"
 
 static const u8 wc_opcode[SRN_WR_OPCODES] = {
@@ -40,6 +41,7 @@ static bool complete_one(struct srn_qp *qp, u8 status)
 		.opcode = send->wqe.opcode < SRN_WR_OPCODES ? wc_opcode[send->wqe.opcode] : 0,
 	};
 
+	trace_srn_send_complete(qp, &cqe);
 	WRITE_ONCE(sq->cons, sq->cons + 1);
 	if (qp->map)
 		/* Before the index of the completion. */
@@ -480,11 +482,13 @@ static enum srn_tx_verdict tx_work_request(struct srn_qp *qp, struct srn_tx_msg 
 				    "local operation failed");
 			return SRN_TX_WAIT;
 		}
+		trace_srn_send_begin(qp, send);
 		sq->next++;
 		return SRN_TX_AGAIN;
 	}
 	qp->tx.write_sent = send->wqe.opcode == SRN_WR_WRITE_WITH_IMM;
 	qp->tx.sq_open = !qp->tx.write_sent;
+	trace_srn_send_begin(qp, send);
 	return SRN_TX_MESSAGE;
 }
 
