@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// The counters of the link, which is both ends here: what one end sends the other receives, so each
+// number moves by what the test does and by nothing else.
+#include <fstream>
+#include <map>
+#include <string>
+#include <thread>
+
+#include "data.hpp"
+#include "fixture.hpp"
+
+namespace verbs_test {
+namespace {
+
+using softrnic::access;
+
+using counts = std::map<std::string, std::uint64_t>;
+
+std::uint64_t counter(const std::string& name) {
+    const std::string device_name = ibv_get_device_name(device().native()->device);
+    std::ifstream file("/sys/class/infiniband/" + device_name + "/ports/1/hw_counters/" + name);
+    std::uint64_t value = 0;
+    if (!(file >> value)) throw std::runtime_error("no counter " + name);
+    return value;
+}
+
+/// How far the counters move while a test does its work.
+class watch {
+public:
+    explicit watch(counts expected) : expected_(std::move(expected)) {
+        settle();
+        for (const auto& [name, by] : expected_) start_[name] = counter(name);
+    }
+    void expect_moved() const {
+        settle();
+        for (const auto& [name, by] : expected_)
+            EXPECT_EQ(counter(name) - start_.at(name), by) << name;
+    }
+
+private:
+    /// The core keeps values for 10 ms.
+    static void settle() { std::this_thread::sleep_for(30ms); }
+
+    counts expected_;
+    counts start_;
+};
+
+TEST(Statistics, OfAConnection) {
+    const watch counters({{"connects", 1},
+                          {"requests", 1},
+                          {"accepts", 1},
+                          {"connections_closed", 2},
+                          {"connections_lost", 0},
+                          // The initiator's first message: an empty Write.
+                          {"tx_write_messages", 1},
+                          {"rx_write_messages", 1},
+                          {"rx_write_bytes", 0},
+                          {"rx_fpdus", 1}});
+    {
+        pair ends = connect_pair();
+        must(ends.client.disconnect());
+        expect_broken(ends.server);
+        expect_broken(ends.client);
+    }
+    counters.expect_moved();
+}
+
+TEST(Statistics, OfEachKindOfMessage) {
+    constexpr std::uint32_t size = 700;
+    pair ends = connect_pair();
+    scattered here(ends.client.domain(), size, 1, access::local_write);
+    scattered there(
+        ends.server.domain(), size, 1,
+        access::local_write | access::remote_write | access::remote_read | access::remote_atomic);
+    here.put(make_message(size, 1));
+    // So that the initiator's first message has been counted.
+    must(ends.server.qp().recv(there.slices(), 1));
+    must(ends.client.qp().send(here.slices(), {.id = 1}));
+    next(ends.server.recv_cq());
+    next(ends.client.send_cq());
+
+    const watch counters({{"tx_send_messages", 3},
+                          {"tx_send_bytes", 3 * size},
+                          {"rx_send_messages", 3},
+                          {"rx_send_bytes", 3 * size},
+                          {"tx_write_messages", 2},
+                          {"tx_write_bytes", 2 * size},
+                          {"rx_write_messages", 2},
+                          {"rx_write_bytes", 2 * size},
+                          {"tx_immediate_messages", 1},
+                          {"rx_immediate_messages", 1},
+                          {"tx_read_request_messages", 2},
+                          {"rx_read_request_messages", 2},
+                          {"tx_read_response_messages", 2},
+                          {"rx_read_response_messages", 2},
+                          {"tx_read_response_bytes", 2 * size},
+                          {"rx_read_response_bytes", 2 * size},
+                          {"tx_terminate_messages", 0},
+                          // All these fit into one FPDU each.
+                          {"tx_fpdus", 10},
+                          {"rx_fpdus", 10},
+                          {"connects", 0},
+                          {"rx_violations", 0}});
+    for (std::uint64_t i = 0; i < 4; ++i) must(ends.server.qp().recv(there.slices(), i));
+    for (std::uint64_t i = 0; i < 3; ++i) {
+        must(ends.client.qp().send(here.slices(), {.id = i}));
+        next(ends.server.recv_cq());
+    }
+    must(ends.client.qp().write(here.slices(), there.remote(), {.id = 3}));
+    must(ends.client.qp().write_with_immediate(here.slices(), there.remote(), 7, {.id = 4}));
+    next(ends.server.recv_cq());
+    for (std::uint64_t i = 5; i < 7; ++i)
+        must(ends.client.qp().read(here.slices(), there.remote(), {.id = i}));
+    next(ends.client.send_cq(), 7);
+    counters.expect_moved();
+}
+
+/// A long message is one message, however many FPDUs it takes.
+TEST(Statistics, OfALongMessage) {
+    constexpr std::uint32_t size = 1U << 20;
+    pair ends = connect_pair();
+    const softrnic::buffer from =
+        must(softrnic::buffer::create(ends.client.domain(), size, access::none));
+    const softrnic::buffer to =
+        must(softrnic::buffer::create(ends.server.domain(), size, access::local_write));
+    const watch counters(
+        {{"tx_send_messages", 1}, {"rx_send_messages", 1}, {"rx_send_bytes", size}});
+    const std::uint64_t fpdus = counter("rx_fpdus");
+    must(ends.server.qp().recv(to.all()));
+    must(ends.client.qp().send(from.all()));
+    next(ends.server.recv_cq());
+    counters.expect_moved();
+    // An FPDU has at most 64 KiB.
+    EXPECT_GT(counter("rx_fpdus"), fpdus + size / 65536);
+    EXPECT_EQ(counter("tx_fpdus"), counter("rx_fpdus"));
+}
+
+TEST(Statistics, OfAMessageWithoutAReceive) {
+    pair ends = connect_pair();
+    const watch counters({{"rx_no_receive", 1},
+                          {"rx_violations", 1},
+                          {"rx_access_errors", 0},
+                          {"tx_terminate_messages", 1},
+                          {"rx_terminate_messages", 1}});
+    must(ends.client.qp().send(softrnic::no_slices));
+    next(ends.client.send_cq());
+    expect_broken(ends.server);
+    expect_broken(ends.client);
+    counters.expect_moved();
+}
+
+TEST(Statistics, OfAWriteToNowhere) {
+    pair ends = connect_pair();
+    const scattered from(ends.client.domain(), 100, 1, access::none);
+    const watch counters({{"rx_access_errors", 1}, {"rx_violations", 1}, {"rx_no_receive", 0}});
+    must(ends.client.qp().write(from.slices(), {.addr = 4096, .length = 100, .rkey = 0x123456}));
+    next(ends.client.send_cq());
+    expect_broken(ends.server);
+    expect_broken(ends.client);
+    counters.expect_moved();
+}
+
+TEST(Statistics, OfAConnectionToNobody) {
+    const watch counters({{"connect_refused", 1}, {"connect_timeouts", 0}, {"connects", 0}});
+    softrnic::connection end = must(softrnic::resolve(server_address(9)));
+    must(end.create_queues(wide));
+    EXPECT_FALSE(works(end.connect()));
+    counters.expect_moved();
+}
+
+TEST(Statistics, OfCompletionEvents) {
+    pair ends = connect_pair();
+    must(ends.server.qp().recv(softrnic::no_slices));
+    must(ends.server.recv_cq().arm());
+    const watch counters({{"cq_events", 1}, {"cq_overflows", 0}});
+    must(ends.client.qp().send(softrnic::no_slices));
+    next(ends.server.recv_cq());
+    counters.expect_moved();
+}
+
+}  // namespace
+}  // namespace verbs_test
