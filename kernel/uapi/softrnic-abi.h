@@ -143,6 +143,10 @@ enum srn_wr_opcode {
 	SRN_WR_FETCH_ADD = 9,
 	SRN_WR_CMP_SWAP = 10,
 	SRN_WR_SWAP = 11,
+	/*
+	 * rkey: the window's, with the new key; ex: lkey of the region; remote_addr, compare:
+	 * address and length; swap_add: IBV_ACCESS_*. A length of 0 unbinds a window of type 1.
+	 */
 	SRN_WR_BIND_MW = 12,
 	SRN_WR_OPCODES
 };

@@ -24,6 +24,7 @@ static const u32 limits[SRN_LIMITS] = {
 	[SRN_LIMIT_CQ] = SRN_MAX_CQ,
 	[SRN_LIMIT_SRQ] = SRN_MAX_SRQ,
 	[SRN_LIMIT_MR] = SRN_MAX_MR,
+	[SRN_LIMIT_MW] = SRN_MAX_MW,
 	[SRN_LIMIT_PD] = SRN_MAX_PD,
 };
 
@@ -196,7 +197,8 @@ static int srn_query_device(struct ib_device *ibdev, struct ib_device_attr *attr
 	if (udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
 		return -EINVAL;
 	memset(attr, 0, sizeof(*attr));
-	attr->device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS;
+	attr->device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS | IB_DEVICE_MEM_WINDOW |
+				 IB_DEVICE_MEM_WINDOW_TYPE_2B;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG;
 	attr->fw_ver = SRN_ABI_VERSION;
 	attr->vendor_id = SRN_VENDOR_ID;
@@ -212,6 +214,7 @@ static int srn_query_device(struct ib_device *ibdev, struct ib_device_attr *attr
 	attr->max_cq = SRN_MAX_CQ;
 	attr->max_cqe = SRN_MAX_CQE;
 	attr->max_mr = SRN_MAX_MR;
+	attr->max_mw = SRN_MAX_MW;
 	attr->max_pd = SRN_MAX_PD;
 	attr->max_qp_rd_atom = SRN_MAX_READ_DEPTH;
 	attr->max_qp_init_rd_atom = SRN_MAX_READ_DEPTH;
@@ -326,12 +329,14 @@ static const struct ib_device_ops device_ops = {
 
 	.alloc_hw_port_stats = srn_alloc_hw_port_stats,
 	.alloc_mr = srn_alloc_mr,
+	.alloc_mw = srn_alloc_mw,
 	.alloc_pd = srn_alloc_pd,
 	.alloc_ucontext = srn_alloc_ucontext,
 	.create_cq = srn_create_cq,
 	.create_qp = srn_create_qp,
 	.create_srq = srn_create_srq,
 	.dealloc_driver = srn_dealloc_driver,
+	.dealloc_mw = srn_dealloc_mw,
 	.dealloc_pd = srn_dealloc_pd,
 	.dealloc_ucontext = srn_dealloc_ucontext,
 	.dereg_mr = srn_dereg_mr,
@@ -370,6 +375,7 @@ static const struct ib_device_ops device_ops = {
 	.req_notify_cq = srn_req_notify_cq,
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, srn_cq, ibcq),
+	INIT_RDMA_OBJ_SIZE(ib_mw, srn_mw, ibmw),
 	INIT_RDMA_OBJ_SIZE(ib_pd, srn_pd, ibpd),
 	INIT_RDMA_OBJ_SIZE(ib_qp, srn_qp, ibqp),
 	INIT_RDMA_OBJ_SIZE(ib_srq, srn_srq, ibsrq),

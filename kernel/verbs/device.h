@@ -25,6 +25,7 @@
 #define SRN_MAX_SRQ		16384
 #define SRN_MAX_SRQ_WR		32768
 #define SRN_MAX_MR		1048576
+#define SRN_MAX_MW		1048576
 #define SRN_MAX_PD		65536
 #define SRN_MAX_FAST_REG_PAGES	512
 #define SRN_MAX_READ_DEPTH	128	/* IRD and ORD */
@@ -38,6 +39,7 @@ enum srn_limit {
 	SRN_LIMIT_CQ,
 	SRN_LIMIT_SRQ,
 	SRN_LIMIT_MR,
+	SRN_LIMIT_MW,
 	SRN_LIMIT_PD,
 	SRN_LIMITS
 };

@@ -2,11 +2,54 @@
 /*
  * Access to registered memory: look-up, checks, copying, invalidation.
  */
+#include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/processor.h>
 
 #include "device.h"
 #include "mem.h"
+
+#define REMOTE_ACCESS	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
+
+/**
+ * srn_mem_init - prepare new, zeroed memory with one reference
+ * @mem: memory, counted by the caller
+ * @pd: protection domain
+ * @type: kind
+ * @access: IB_ACCESS_* that it grants
+ */
+void srn_mem_init(struct srn_mem *mem, struct ib_pd *pd, enum srn_mem_type type, u32 access)
+{
+	kref_init(&mem->ref);
+	spin_lock_init(&mem->lock);
+	mem->type = type;
+	mem->access = access;
+	mem->pd = pd;
+	mem->dev = to_srn_dev(pd->device);
+}
+
+/**
+ * srn_mem_publish - give memory an STag and let it be found
+ * @mem: memory, otherwise complete
+ *
+ * Its key is random: a peer cannot guess one from another.
+ *
+ * Context: process.
+ */
+int srn_mem_publish(struct srn_mem *mem)
+{
+	u32 index;
+	int ret;
+
+	ret = xa_alloc_cyclic(&mem->dev->mems, &index, NULL, XA_LIMIT(1, SRN_MAX_STAG_INDEX),
+			      &mem->dev->next_mem, GFP_KERNEL);
+	if (ret < 0)
+		return ret;
+	mem->stag = index << 8 | (get_random_u32() & 0xff);
+	mem->valid = mem->type == SRN_MEM_USER || mem->type == SRN_MEM_DMA;
+	xa_store(&mem->dev->mems, index, mem, GFP_KERNEL);
+	return 0;
+}
 
 /**
  * srn_mem_find - region of an STag
@@ -41,6 +84,9 @@ enum srn_mem_fault srn_mem_check(const struct srn_mem *mem, const struct ib_pd *
 {
 	if (!READ_ONCE(mem->valid))
 		return SRN_MEM_NO_STAG;
+	/* A window is for peers only. */
+	if (mem->type == SRN_MEM_WINDOW && !(access & REMOTE_ACCESS))
+		return SRN_MEM_NO_STAG;
 	if (mem->pd != pd)
 		return SRN_MEM_WRONG_PD;
 	if ((mem->access & access) != access)
@@ -67,7 +113,8 @@ bool srn_mem_begin(struct srn_mem *mem)
 	atomic_inc(&mem->accesses);
 	/* Pairs with the barrier in mem_revoke(). */
 	smp_mb__after_atomic();
-	if (READ_ONCE(mem->valid))
+	/* Acquire: what it was registered or bound with. */
+	if (smp_load_acquire(&mem->valid))
 		return true;
 	atomic_dec(&mem->accesses);
 	return false;
@@ -99,8 +146,10 @@ static void mem_release(struct kref *ref)
 
 	if (mem->umem)
 		ib_umem_release(mem->umem);
-	kvfree(mem->blocks);
-	srn_count_dec(mem->dev, SRN_LIMIT_MR);
+	/* A window's are those of its region. */
+	if (mem->type != SRN_MEM_WINDOW)
+		kvfree(mem->blocks);
+	srn_count_dec(mem->dev, mem->type == SRN_MEM_WINDOW ? SRN_LIMIT_MW : SRN_LIMIT_MR);
 	kfree_rcu(mem, rcu);
 }
 
@@ -116,34 +165,69 @@ void srn_mem_put(struct srn_mem *mem)
 }
 
 /**
+ * srn_mem_unbind - let go of the region that a window is bound to
+ * @window: window, bound or not
+ *
+ * Context: bottom halves disabled, window->lock held, no access open.
+ */
+void srn_mem_unbind(struct srn_mem *window)
+{
+	lockdep_assert_held(&window->lock);
+	if (!window->region)
+		return;
+	mem_revoke(window);
+	atomic_dec(&window->region->windows);
+	window->region = NULL;
+}
+
+static int window_invalidate(struct srn_mem *window, u32 qpn)
+{
+	int ret = 0;
+
+	spin_lock(&window->lock);
+	if (!window->valid)
+		ret = -ENOENT;
+	else if (window->window_type != IB_MW_TYPE_2 || window->qpn != qpn)
+		ret = -EACCES;
+	else
+		srn_mem_unbind(window);
+	spin_unlock(&window->lock);
+	return ret;
+}
+
+/**
  * srn_mem_invalidate - execute a local or remote invalidation
- * @dev: device
- * @pd: protection domain of the queue pair
+ * @ibqp: queue pair
  * @stag: STag to invalidate
  * @remote: asked for by the peer
  *
- * Only fast-registered regions of the same PD with exactly this key may be
- * invalidated (RFC 5040 section 8.1.1: not the whole memory of a process).
+ * Only fast-registered regions of the same PD with exactly this key may be invalidated, and
+ * windows of type 2 that are bound to this queue pair (RFC 5040 section 8.1.1: not the whole
+ * memory of a process).
  *
  * Context: any, bottom halves disabled, no access open.
  *
  * Return: 0, -ENOENT if there is no such STag, -EACCES if it may not be.
  */
-int srn_mem_invalidate(struct srn_device *dev, const struct ib_pd *pd, u32 stag, bool remote)
+int srn_mem_invalidate(const struct ib_qp *ibqp, u32 stag, bool remote)
 {
 	struct srn_mem *mem;
 	int ret = 0;
 
 	rcu_read_lock();
-	mem = srn_mem_find(dev, stag);
+	mem = srn_mem_find(to_srn_dev(ibqp->device), stag);
 	if (!mem || !READ_ONCE(mem->valid))
 		ret = -ENOENT;
-	else if (mem->pd != pd || mem->type != SRN_MEM_FAST_REG)
+	else if (mem->pd != ibqp->pd)
 		ret = -EACCES;
-	else if (remote && !(mem->access & (IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE)))
+	else if (remote && !(mem->access & REMOTE_ACCESS))
 		ret = -EACCES;
-	else
+	else if (mem->type == SRN_MEM_WINDOW)
+		ret = window_invalidate(mem, ibqp->qp_num);
+	else if (mem->type == SRN_MEM_FAST_REG)
 		mem_revoke(mem);
+	else
+		ret = -EACCES;
 	rcu_read_unlock();
 	return ret;
 }
@@ -177,23 +261,30 @@ int srn_mem_fast_register(const struct ib_pd *pd, struct ib_mr *ibmr, u32 key, u
 	return 0;
 }
 
-static enum srn_mem_fault sge_check(struct srn_device *dev, const struct ib_pd *pd, bool kernel,
+/* A window of type 2 is another queue pair's as if it were another domain's. */
+static bool serves(const struct srn_mem *mem, u32 qpn)
+{
+	return mem->type != SRN_MEM_WINDOW || !mem->qpn || mem->qpn == qpn;
+}
+
+static enum srn_mem_fault sge_check(const struct ib_qp *ibqp, bool kernel,
 				    const struct srn_sge *sge, u32 access)
 {
 	struct srn_mem *mem;
 
 	if (!sge->length || (kernel && sge->lkey == SRN_LOCAL_DMA_LKEY))
 		return SRN_MEM_OK;
-	mem = srn_mem_find(dev, sge->lkey);
+	mem = srn_mem_find(to_srn_dev(ibqp->device), sge->lkey);
 	if (!mem)
 		return SRN_MEM_NO_STAG;
-	return srn_mem_check(mem, pd, sge->addr, sge->length, access);
+	if (!serves(mem, ibqp->qp_num))
+		return SRN_MEM_WRONG_PD;
+	return srn_mem_check(mem, ibqp->pd, sge->addr, sge->length, access);
 }
 
 /**
  * srn_sges_check - check all entries of a work request
- * @dev: device
- * @pd: protection domain of the queue pair
+ * @ibqp: queue pair
  * @kernel: the consumer is in the kernel
  * @sge: entries
  * @num: how many
@@ -203,7 +294,7 @@ static enum srn_mem_fault sge_check(struct srn_device *dev, const struct ib_pd *
  *
  * Return: %SRN_MEM_OK or the first fault.
  */
-enum srn_mem_fault srn_sges_check(struct srn_device *dev, const struct ib_pd *pd, bool kernel,
+enum srn_mem_fault srn_sges_check(const struct ib_qp *ibqp, bool kernel,
 				  const struct srn_sge *sge, u32 num, u32 access)
 {
 	enum srn_mem_fault fault = SRN_MEM_OK;
@@ -211,26 +302,34 @@ enum srn_mem_fault srn_sges_check(struct srn_device *dev, const struct ib_pd *pd
 
 	rcu_read_lock();
 	for (i = 0; i < num && fault == SRN_MEM_OK; i++)
-		fault = sge_check(dev, pd, kernel, &sge[i], access);
+		fault = sge_check(ibqp, kernel, &sge[i], access);
 	rcu_read_unlock();
 	return fault;
 }
 
+/*
+ * What is checked stays like that as long as the access is open, so that comes first: it
+ * could be invalidated and used for something else in between.
+ */
 static enum srn_mem_fault cursor_hold(struct srn_cursor *c, const struct srn_sge *sge)
 {
 	enum srn_mem_fault fault;
 	struct srn_mem *mem;
 
 	mem = srn_mem_find(c->dev, sge->lkey);
-	if (!mem)
+	if (!mem || !srn_mem_begin(mem))
 		return SRN_MEM_NO_STAG;
-	fault = srn_mem_check(mem, c->pd, sge->addr, sge->length, c->access);
-	if (fault != SRN_MEM_OK)
-		return fault;
-	if (!srn_mem_begin(mem))
-		return SRN_MEM_NO_STAG;
-	c->held = mem;
-	return SRN_MEM_OK;
+	if (READ_ONCE(mem->stag) != sge->lkey)
+		fault = SRN_MEM_NO_STAG;
+	else if (!serves(mem, c->qpn))
+		fault = SRN_MEM_WRONG_PD;
+	else
+		fault = srn_mem_check(mem, c->pd, sge->addr, sge->length, c->access);
+	if (fault == SRN_MEM_OK)
+		c->held = mem;
+	else
+		srn_mem_end(mem);
+	return fault;
 }
 
 /**

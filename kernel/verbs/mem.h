@@ -30,6 +30,7 @@ enum srn_mem_type {
 	SRN_MEM_USER,
 	SRN_MEM_DMA,		/* all of the kernel's memory, addressed by itself */
 	SRN_MEM_FAST_REG,
+	SRN_MEM_WINDOW,		/* part of a region of a process, see mw.c */
 };
 
 /* Why an access was refused, in the order in which it is checked. */
@@ -61,6 +62,13 @@ struct srn_mem {
 	struct rcu_head rcu;
 	struct ib_umem *umem;
 	struct srn_device *dev;
+
+	atomic_t windows;	/* bound to this region; negative: it is being deregistered */
+	/* A window: its fields change under this lock, and only while it is not valid. */
+	spinlock_t lock;
+	u8 window_type;		/* enum ib_mw_type, 0: being deallocated */
+	u32 qpn;		/* the only queue pair that it serves, 0: all of the PD */
+	struct srn_mem *region;	/* that it is bound to, counted in its windows, or NULL */
 };
 
 struct srn_mr {
@@ -73,6 +81,16 @@ static inline struct srn_mr *to_srn_mr(struct ib_mr *ibmr)
 	return container_of(ibmr, struct srn_mr, ibmr);
 }
 
+struct srn_mw {
+	struct ib_mw ibmw;
+	struct srn_mem *mem;
+};
+
+static inline struct srn_mw *to_srn_mw(struct ib_mw *ibmw)
+{
+	return container_of(ibmw, struct srn_mw, ibmw);
+}
+
 /* The scatter/gather key of kernel consumers that names all memory. */
 #define SRN_LOCAL_DMA_LKEY	0
 
@@ -80,6 +98,7 @@ static inline struct srn_mr *to_srn_mr(struct ib_mr *ibmr)
  * struct srn_cursor - a place in a list of scatter/gather entries
  * @dev: device whose STags the entries name
  * @pd: protection domain that they must belong to
+ * @qpn: queue pair that uses them
  * @access: IB_ACCESS_* that each region must grant
  * @kernel: entries may use %SRN_LOCAL_DMA_LKEY
  * @sge: the entries
@@ -91,6 +110,7 @@ static inline struct srn_mr *to_srn_mr(struct ib_mr *ibmr)
 struct srn_cursor {
 	struct srn_device *dev;
 	struct ib_pd *pd;
+	u32 qpn;
 	u32 access;
 	bool kernel;
 	const struct srn_sge *sge;
@@ -100,16 +120,19 @@ struct srn_cursor {
 	struct srn_mem *held;
 };
 
+void srn_mem_init(struct srn_mem *mem, struct ib_pd *pd, enum srn_mem_type type, u32 access);
+int srn_mem_publish(struct srn_mem *mem);
 struct srn_mem *srn_mem_find(struct srn_device *dev, u32 stag);
 enum srn_mem_fault srn_mem_check(const struct srn_mem *mem, const struct ib_pd *pd, u64 addr,
 				 u64 len, u32 access);
 bool srn_mem_begin(struct srn_mem *mem);
 void srn_mem_end(struct srn_mem *mem);
 void srn_mem_put(struct srn_mem *mem);
-int srn_mem_invalidate(struct srn_device *dev, const struct ib_pd *pd, u32 stag, bool remote);
+void srn_mem_unbind(struct srn_mem *window);
+int srn_mem_invalidate(const struct ib_qp *ibqp, u32 stag, bool remote);
 int srn_mem_fast_register(const struct ib_pd *pd, struct ib_mr *ibmr, u32 key, u32 access);
 
-enum srn_mem_fault srn_sges_check(struct srn_device *dev, const struct ib_pd *pd, bool kernel,
+enum srn_mem_fault srn_sges_check(const struct ib_qp *ibqp, bool kernel,
 				  const struct srn_sge *sge, u32 num, u32 access);
 enum srn_mem_fault srn_cursor_peek(struct srn_cursor *c, u32 max, void **data, u32 *len);
 enum srn_mem_fault srn_cursor_write(struct srn_cursor *c, const u8 *data, u32 len);
@@ -137,5 +160,10 @@ struct ib_mr *srn_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_num_s
 int srn_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
 		  unsigned int *sg_offset);
 int srn_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
+
+/* mw.c */
+int srn_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata);
+int srn_dealloc_mw(struct ib_mw *ibmw);
+int srn_mw_bind(const struct ib_qp *ibqp, const struct srn_send_wqe *wqe);
 
 #endif /* SRN_VERBS_MEM_H */

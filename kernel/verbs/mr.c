@@ -2,7 +2,6 @@
 /*
  * Memory region verbs.
  */
-#include <linux/random.h>
 #include <linux/slab.h>
 
 #include "../compat/compat.h"
@@ -11,7 +10,7 @@
 
 #define SUPPORTED_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |	\
 			  IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |	\
-			  IB_ACCESS_OPTIONAL)
+			  IB_ACCESS_MW_BIND | IB_ACCESS_OPTIONAL)
 
 static struct srn_mr *mr_alloc(struct ib_pd *pd, enum srn_mem_type type, u32 access)
 {
@@ -29,32 +28,18 @@ static struct srn_mr *mr_alloc(struct ib_pd *pd, enum srn_mem_type type, u32 acc
 		kfree(mr);
 		return ERR_PTR(-ENOMEM);
 	}
-	kref_init(&mem->ref);
-	mem->type = type;
-	mem->access = access;
-	mem->pd = pd;
-	mem->dev = dev;
+	srn_mem_init(mem, pd, type, access);
 	mr->mem = mem;
 	return mr;
 }
 
-/* Give it an STag with a random key: a peer cannot guess one from another. */
 static int mr_publish(struct srn_mr *mr)
 {
-	struct srn_mem *mem = mr->mem;
-	u32 index;
-	int ret;
+	int ret = srn_mem_publish(mr->mem);
 
-	ret = xa_alloc_cyclic(&mem->dev->mems, &index, NULL, XA_LIMIT(1, SRN_MAX_STAG_INDEX),
-			      &mem->dev->next_mem, GFP_KERNEL);
-	if (ret < 0)
-		return ret;
-	mem->stag = index << 8 | (get_random_u32() & 0xff);
-	mem->valid = mem->type != SRN_MEM_FAST_REG;
-	mr->ibmr.lkey = mem->stag;
-	mr->ibmr.rkey = mem->stag;
-	xa_store(&mem->dev->mems, index, mem, GFP_KERNEL);
-	return 0;
+	mr->ibmr.lkey = mr->mem->stag;
+	mr->ibmr.rkey = mr->mem->stag;
+	return ret;
 }
 
 static void mr_free(struct srn_mr *mr)
@@ -222,12 +207,17 @@ int srn_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
  * of it that wait in a socket's transmit batch fail that stream.
  *
  * Context: process.
+ *
+ * Return: 0, or -EBUSY if windows are bound to it.
  */
 int srn_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
 	struct srn_mr *mr = to_srn_mr(ibmr);
 	struct srn_mem *mem = mr->mem;
 
+	/* Negative: none can be bound any more. */
+	if (atomic_cmpxchg(&mem->windows, 0, -1))
+		return -EBUSY;
 	WRITE_ONCE(mem->valid, false);
 	xa_erase(&mem->dev->mems, mem->stag >> 8);
 	/* Pairs with the barrier in srn_mem_begin(). */

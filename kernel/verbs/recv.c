@@ -46,8 +46,8 @@ static void cursor_start(struct srn_qp *qp, struct srn_cursor *c, const struct s
 {
 	srn_cursor_release(c);
 	*c = (struct srn_cursor) {
-		.dev = qp->dev, .pd = qp->ibqp.pd, .access = access, .kernel = kernel,
-		.sge = sge, .num = num,
+		.dev = qp->dev, .pd = qp->ibqp.pd, .qpn = qp->ibqp.qp_num, .access = access,
+		.kernel = kernel, .sge = sge, .num = num,
 	};
 }
 
@@ -308,7 +308,7 @@ static int end_read_response(struct srn_qp *qp)
 	send = srn_sq_oldest_request(qp, &index);
 	if (send && send->wqe.opcode == SRN_WR_READ_WITH_INV && send->wqe.ex) {
 		srn_qp_rx_pause(&qp->stream);
-		if (srn_mem_invalidate(qp->dev, qp->ibqp.pd, send->wqe.ex, false)) {
+		if (srn_mem_invalidate(&qp->ibqp, send->wqe.ex, false)) {
 			send->status = IB_WC_LOC_ACCESS_ERR;
 			srn_qp_fail(qp, IB_EVENT_QP_ACCESS_ERR, NULL,
 				    "cannot invalidate after a Read");
@@ -330,7 +330,7 @@ static int end_send(struct srn_qp *qp, struct srn_term_code *term)
 	srn_cursor_release(&rx->recv);
 	if (info->invalidates) {
 		srn_qp_rx_pause(&qp->stream);
-		ret = srn_mem_invalidate(qp->dev, qp->ibqp.pd, rx->header.stag, true);
+		ret = srn_mem_invalidate(&qp->ibqp, rx->header.stag, true);
 		if (ret) {
 			*term = SRN_TERM(SRN_LAYER_RDMAP, SRN_RDMAP_REMOTE_PROTECTION,
 					 ret == -ENOENT ? SRN_PROT_INVALID_STAG :
@@ -493,8 +493,7 @@ static int end_read_request(struct srn_qp *qp, struct srn_term_code *term)
 	else if (r->sink_to + r->src.length < r->sink_to)
 		fault = SRN_MEM_WRAP;
 	else
-		fault = srn_sges_check(qp->dev, qp->ibqp.pd, false, &r->src, 1,
-				       IB_ACCESS_REMOTE_READ);
+		fault = srn_sges_check(&qp->ibqp, false, &r->src, 1, IB_ACCESS_REMOTE_READ);
 	if (fault != SRN_MEM_OK) {
 		*term = read_fault(fault);
 		return -EPROTO;

@@ -17,6 +17,7 @@ static const u8 wc_opcode[SRN_WR_OPCODES] = {
 	[SRN_WR_WRITE_WITH_IMM] = IB_WC_RDMA_WRITE,
 	[SRN_WR_FETCH_ADD] = IB_WC_FETCH_ADD,
 	[SRN_WR_CMP_SWAP] = IB_WC_COMP_SWAP,
+	[SRN_WR_BIND_MW] = IB_UVERBS_WC_BIND_MW,
 };
 
 static struct srn_qp *stream_qp(struct srn_stream *s)
@@ -229,8 +230,8 @@ static void source_init(struct srn_qp *qp, struct srn_tx_msg *msg, const struct 
 			u32 num, bool kernel, u32 access)
 {
 	msg->source = (struct srn_cursor) {
-		.dev = qp->dev, .pd = qp->ibqp.pd, .access = access, .kernel = kernel,
-		.sge = sge, .num = num,
+		.dev = qp->dev, .pd = qp->ibqp.pd, .qpn = qp->ibqp.qp_num, .access = access,
+		.kernel = kernel, .sge = sge, .num = num,
 	};
 }
 
@@ -372,8 +373,10 @@ static int tx_local(struct srn_qp *qp, struct srn_send *send)
 
 	if (send->wqe.opcode == SRN_WR_REG_MR)
 		ret = srn_mem_fast_register(qp->ibqp.pd, send->mr, send->wqe.rkey, send->wqe.ex);
+	else if (send->wqe.opcode == SRN_WR_BIND_MW)
+		ret = srn_mw_bind(&qp->ibqp, &send->wqe);
 	else
-		ret = srn_mem_invalidate(qp->dev, qp->ibqp.pd, send->wqe.ex, false);
+		ret = srn_mem_invalidate(&qp->ibqp, send->wqe.ex, false);
 	return ret ? IB_WC_MW_BIND_ERR : IB_WC_SUCCESS;
 }
 

@@ -8,6 +8,7 @@
 #include "verbs/context.hpp"
 #include "verbs/cq.hpp"
 #include "verbs/mr.hpp"
+#include "verbs/mw.hpp"
 #include "verbs/pd.hpp"
 #include "verbs/qp.hpp"
 #include "verbs/srq.hpp"
@@ -17,12 +18,15 @@ namespace softrnic::provider {
 namespace {
 
 constexpr verbs_context_ops context_ops = {
+    .alloc_mw = alloc_mw,
     .alloc_parent_domain = alloc_parent_domain,
     .alloc_pd = alloc_pd,
     .alloc_td = alloc_td,
+    .bind_mw = bind_mw,
     .create_cq = create_cq,
     .create_qp = create_qp,
     .create_srq = create_srq,
+    .dealloc_mw = dealloc_mw,
     .dealloc_pd = dealloc_pd,
     .dealloc_td = dealloc_td,
     .dereg_mr = dereg_mr,

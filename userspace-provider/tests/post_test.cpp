@@ -48,7 +48,7 @@ TEST_F(Post, GrantedNumberOfSendsMayBeOutstanding) {
 TEST_F(Post, WhatIsInFrontOfABadSendIsPostedAndKicked) {
     kernel.qp_control().sq_kick = 1;
     chain(3);
-    sends[2].opcode = IBV_WR_BIND_MW;
+    sends[2].opcode = IBV_WR_TSO;
     EXPECT_EQ(post_send(qp, sends, &bad_send), EINVAL);
     EXPECT_EQ(bad_send, &sends[2]);
     EXPECT_EQ(kernel.qp_control().sq_prod, 2U);

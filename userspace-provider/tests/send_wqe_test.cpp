@@ -91,6 +91,31 @@ TEST_F(SendWqe, CarriesTheKeyToInvalidate) {
     EXPECT_EQ(wqe().num_sge, 0);
 }
 
+TEST_F(SendWqe, CarriesAWindowAndItsRegion) {
+    ibv_mw window{};
+    window.rkey = 0x1234500;
+    ibv_mr region{};
+    region.lkey = 77;
+    wr.opcode = IBV_WR_BIND_MW;
+    wr.bind_mw = {&window, 0x1234501, {&region, 4096, 1ULL << 33, IBV_ACCESS_REMOTE_READ}};
+    ASSERT_EQ(encode(), 0);
+    EXPECT_EQ(wqe().opcode, SRN_WR_BIND_MW);
+    EXPECT_EQ(wqe().rkey, 0x1234501U);
+    EXPECT_EQ(wqe().ex, 77U);
+    EXPECT_EQ(wqe().remote_addr, 4096U);
+    EXPECT_EQ(wqe().compare, 1ULL << 33);
+    EXPECT_EQ(wqe().swap_add, std::uint64_t{IBV_ACCESS_REMOTE_READ});
+    EXPECT_EQ(wqe().num_sge, 0);
+
+    wr.bind_mw.rkey = 0x1234601;  // another window's
+    EXPECT_EQ(encode(), EINVAL);
+    wr.bind_mw.rkey = 0x1234502;
+    wr.bind_mw.bind_info.mr = nullptr;
+    EXPECT_EQ(encode(), EINVAL);
+    wr.bind_mw.bind_info.length = 0;
+    EXPECT_EQ(encode(), 0);
+}
+
 TEST_F(SendWqe, CarriesImmediateData) {
     for (const auto opcode : {IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM}) {
         wr.opcode = opcode;
@@ -123,7 +148,7 @@ TEST_F(SendWqe, SignalsEachIfTheQpSaysSo) {
 }
 
 TEST_F(SendWqe, RefusesWhatIsNotSupported) {
-    for (const int opcode : {int{IBV_WR_BIND_MW}, int{IBV_WR_TSO}, 12, 13, 15}) {
+    for (const int opcode : {int{IBV_WR_TSO}, 12, 13, 15}) {
         wr.opcode = static_cast<ibv_wr_opcode>(opcode);
         EXPECT_EQ(encode(), EINVAL) << opcode;
     }

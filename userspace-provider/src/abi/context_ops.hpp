@@ -32,7 +32,7 @@ struct verbs_context_ops {
 #if SRN_RDMA_CORE >= 59
     verbs_unused_op alloc_dmah = nullptr;
 #endif
-    verbs_unused_op alloc_mw = nullptr;
+    ibv_mw* (*alloc_mw)(ibv_pd*, ibv_mw_type) = nullptr;
     verbs_unused_op alloc_null_mr = nullptr;
     ibv_pd* (*alloc_parent_domain)(ibv_context*, ibv_parent_domain_init_attr*) = nullptr;
     ibv_pd* (*alloc_pd)(ibv_context*) = nullptr;
@@ -40,7 +40,7 @@ struct verbs_context_ops {
     verbs_unused_op async_event = nullptr;
     verbs_unused_op attach_counters_point_flow = nullptr;
     verbs_unused_op attach_mcast = nullptr;
-    verbs_unused_op bind_mw = nullptr;
+    int (*bind_mw)(ibv_qp*, ibv_mw*, ibv_mw_bind*) = nullptr;
     verbs_unused_op close_xrcd = nullptr;
     verbs_unused_op cq_event = nullptr;
     verbs_unused_op create_ah = nullptr;
@@ -61,7 +61,7 @@ struct verbs_context_ops {
 #if SRN_RDMA_CORE >= 59
     verbs_unused_op dealloc_dmah = nullptr;
 #endif
-    verbs_unused_op dealloc_mw = nullptr;
+    int (*dealloc_mw)(ibv_mw*) = nullptr;
     int (*dealloc_pd)(ibv_pd*) = nullptr;
     int (*dealloc_td)(ibv_td*) = nullptr;
     int (*dereg_mr)(verbs_mr*) = nullptr;

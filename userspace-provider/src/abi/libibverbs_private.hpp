@@ -154,6 +154,9 @@ int ibv_cmd_dealloc_pd(ibv_pd*);
 int ibv_cmd_reg_mr(ibv_pd*, void* addr, std::size_t length, std::uint64_t iova, int access,
                    verbs_mr*, void* cmd, std::size_t, void* resp, std::size_t);
 int ibv_cmd_dereg_mr(verbs_mr*);
+int ibv_cmd_alloc_mw(ibv_pd*, ibv_mw_type, ibv_mw*, void* cmd, std::size_t, void* resp,
+                     std::size_t);
+int ibv_cmd_dealloc_mw(ibv_mw*);
 int ibv_cmd_destroy_cq(ibv_cq*);
 int ibv_cmd_create_srq(ibv_pd*, ibv_srq*, ibv_srq_init_attr*, void* cmd, std::size_t, void* resp,
                        std::size_t);

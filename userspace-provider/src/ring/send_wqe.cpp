@@ -24,6 +24,7 @@ enum operand : unsigned {
     invalidate = 1U << 3,  ///< an rkey to invalidate
     immediate = 1U << 4,   ///< immediate data
     atomic = 1U << 5,      ///< operands of an atomic, and its address and rkey
+    window = 1U << 6,      ///< a memory window and what to bind it to
 };
 
 struct operation {
@@ -44,6 +45,7 @@ constexpr auto operations = [] {
     table[IBV_WR_RDMA_READ] = {true, SRN_WR_READ, remote | payload};
     table[IBV_WR_ATOMIC_FETCH_AND_ADD] = {true, SRN_WR_FETCH_ADD, atomic | payload};
     table[IBV_WR_ATOMIC_CMP_AND_SWP] = {true, SRN_WR_CMP_SWAP, atomic | payload};
+    table[IBV_WR_BIND_MW] = {true, SRN_WR_BIND_MW, window};
     table[IBV_WR_LOCAL_INV] = {true, SRN_WR_LOCAL_INV, invalidate};
     return table;
 }();
@@ -103,6 +105,19 @@ void put_atomic(const ibv_send_wr& wr, srn_send_wqe& wqe) noexcept {
     wqe.compare = add ? 0 : wr.wr.atomic.compare_add;
 }
 
+/// The window is named by the rkey that it is to have: its index in there never changes.
+int put_window(const ibv_send_wr& wr, srn_send_wqe& wqe) noexcept {
+    const ibv_mw_bind_info& info = wr.bind_mw.bind_info;
+    const std::uint32_t index = wr.bind_mw.rkey ^ wr.bind_mw.mw->rkey;
+    if (index >> 8 != 0 || (info.mr == nullptr && info.length != 0)) return EINVAL;
+    wqe.rkey = wr.bind_mw.rkey;
+    wqe.ex = info.mr != nullptr ? info.mr->lkey : 0;
+    wqe.remote_addr = info.addr;
+    wqe.compare = info.length;
+    wqe.swap_add = info.mw_access_flags;
+    return 0;
+}
+
 }  // namespace
 
 int encode_send(const ibv_send_wr& wr, const send_limits& limits, std::byte* slot) noexcept {
@@ -125,6 +140,7 @@ int encode_send(const ibv_send_wr& wr, const send_limits& limits, std::byte* slo
     wqe.swap_add = 0;
     wqe.compare = 0;
     if ((op->operands & atomic) != 0) put_atomic(wr, wqe);
+    if ((op->operands & window) != 0) return put_window(wr, wqe);
     if ((op->operands & payload) == 0) return 0;
     return is_inline ? put_inline(wr, limits, wqe) : put_sges(wr, limits, wqe);
 }

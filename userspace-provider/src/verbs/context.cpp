@@ -18,8 +18,9 @@ bool operations_in_place(const device_context& ctx, const verbs_context_ops& our
     const ibv_context_ops& data_path = ctx.context.ops;
     return data_path.poll_cq == ours.poll_cq && data_path.req_notify_cq == ours.req_notify_cq &&
            data_path.post_send == ours.post_send && data_path.post_recv == ours.post_recv &&
-           data_path.post_srq_recv == ours.post_srq_recv && ctx.alloc_td == ours.alloc_td &&
-           ctx.dealloc_td == ours.dealloc_td &&
+           data_path.post_srq_recv == ours.post_srq_recv && data_path.bind_mw == ours.bind_mw &&
+           data_path.alloc_mw == ours.alloc_mw && data_path.dealloc_mw == ours.dealloc_mw &&
+           ctx.alloc_td == ours.alloc_td && ctx.dealloc_td == ours.dealloc_td &&
            ctx.alloc_parent_domain == ours.alloc_parent_domain &&
            ctx.query_rt_values == ours.query_rt_values;
 }
