@@ -8,6 +8,7 @@
 
 #include "../stream/frame.h"
 #include "../stream/keepalive.h"
+#include "../stream/service.h"
 #include "../stream/sockhooks.h"
 #include "../verbs/qp.h"
 #include "cm.h"
@@ -65,6 +66,8 @@ static int start_connect(struct srn_ep *ep)
 	if (ret)
 		return ret;
 	sock_set_reuseaddr(ep->sock->sk);
+	if (ep->cm_id->tos_set)
+		srn_sock_set_tos(ep->sock, ep->cm_id->tos);
 	add_scope(ep, &local);
 	add_scope(ep, &remote);
 	ret = kernel_bind(ep->sock, (struct sockaddr *)&local, address_len(&local));

@@ -4,6 +4,7 @@
  */
 #include <net/tcp_states.h>
 
+#include "../stream/service.h"
 #include "../stream/sockhooks.h"
 #include "../verbs/qp.h"
 #include "cm.h"
@@ -39,6 +40,9 @@ void srn_ep_passive_start(struct srn_ep *listener, struct socket *sock)
 		sock_release(sock);
 		return;
 	}
+	/* The core keeps it with the listener only. */
+	if (listener->cm_id->tos_set)
+		srn_sock_set_tos(sock, listener->cm_id->tos);
 	mutex_lock(&ep->lock);
 	ep->listener = srn_ep_get(listener);
 	ep->sock = sock;

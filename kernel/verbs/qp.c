@@ -7,6 +7,7 @@
 #include <rdma/uverbs_ioctl.h>
 
 #include "../cm/cm.h"
+#include "../stream/service.h"
 #include "qp.h"
 
 /**
@@ -298,8 +299,17 @@ static void modify_access(struct srn_qp *qp, const struct ib_qp_attr *attr, int 
 	WRITE_ONCE(qp->access, access);
 }
 
+static void modify_rate(struct srn_qp *qp, u32 kbits)
+{
+	mutex_lock(&qp->conn_mutex);
+	WRITE_ONCE(qp->rate_limit, kbits);
+	if (qp->stream.sock)
+		srn_sock_set_rate(qp->stream.sock, kbits);
+	mutex_unlock(&qp->conn_mutex);
+}
+
 /**
- * srn_modify_qp - change state or access flags
+ * srn_modify_qp - change state, access flags or rate
  * @ibqp: queue pair
  * @attr: values
  * @mask: which of them
@@ -315,7 +325,7 @@ int srn_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 {
 	struct srn_qp *qp = to_srn_qp(ibqp);
 
-	if (mask & ~IB_QP_ATTR_STANDARD_BITS)
+	if (mask & ~(IB_QP_ATTR_STANDARD_BITS | IB_QP_RATE_LIMIT))
 		return -EOPNOTSUPP;
 	if (mask & IB_QP_CUR_STATE && attr->cur_qp_state != READ_ONCE(qp->state))
 		return -EINVAL;
@@ -329,6 +339,8 @@ int srn_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	}
 	if (mask & IB_QP_ACCESS_FLAGS)
 		modify_access(qp, attr, mask);
+	if (mask & IB_QP_RATE_LIMIT)
+		modify_rate(qp, attr->rate_limit);
 	return 0;
 }
 
@@ -360,6 +372,7 @@ int srn_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	attr->path_mtu = IB_MTU_4096;
 	attr->max_rd_atomic = qp->sq.ord;
 	attr->max_dest_rd_atomic = qp->irq.ird;
+	attr->rate_limit = READ_ONCE(qp->rate_limit);
 	attr->cap.max_send_wr = qp->sq.capacity;
 	attr->cap.max_send_sge = qp->sq.max_sge;
 	attr->cap.max_inline_data = qp->sq.max_inline;

@@ -156,6 +156,7 @@ struct srn_qp {
 	bool kernel;
 
 	struct mutex conn_mutex;	/* start and stop of the stream; outermost */
+	u32 rate_limit;			/* kbit/s, 0: none; conn_mutex */
 	spinlock_t state_lock;		/* of what follows up to end_term */
 	enum ib_qp_state state;
 	u32 access;			/* IB_ACCESS_REMOTE_* that peers have */

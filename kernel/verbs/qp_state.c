@@ -7,6 +7,7 @@
 
 #include "../cm/cm.h"
 #include "../stream/linger.h"
+#include "../stream/service.h"
 #include "../trace.h"
 #include "qp.h"
 
@@ -153,6 +154,8 @@ int srn_qp_connect(struct srn_qp *qp, struct socket *sock, const struct srn_qp_c
 	}
 	conn_reset(qp, conn);
 	srn_stream_attach(&qp->stream, sock, &params);
+	if (qp->rate_limit)
+		srn_sock_set_rate(sock, qp->rate_limit);
 
 	spin_lock_irq(&qp->state_lock);
 	ok = qp->ep && qp->state != IB_QPS_RTS && srn_qp_set_state(qp, IB_QPS_RTS);

@@ -35,6 +35,7 @@ constexpr verbs_context_ops context_ops = {
     .destroy_srq = destroy_srq,
     .free_context = free_context,
     .modify_qp = modify_qp,
+    .modify_qp_rate_limit = modify_qp_rate_limit,
     .modify_srq = modify_srq,
     .poll_cq = poll_cq,
     .post_recv = post_recv,

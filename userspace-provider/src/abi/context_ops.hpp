@@ -97,7 +97,7 @@ struct verbs_context_ops {
     verbs_unused_op modify_cq = nullptr;
     verbs_unused_op modify_flow_action_esp = nullptr;
     int (*modify_qp)(ibv_qp*, ibv_qp_attr*, int mask) = nullptr;
-    verbs_unused_op modify_qp_rate_limit = nullptr;
+    int (*modify_qp_rate_limit)(ibv_qp*, ibv_qp_rate_limit_attr*) = nullptr;
     int (*modify_srq)(ibv_srq*, ibv_srq_attr*, int mask) = nullptr;
     verbs_unused_op modify_wq = nullptr;
     verbs_unused_op open_qp = nullptr;

@@ -167,6 +167,8 @@ int ibv_cmd_create_qp(ibv_pd*, ibv_qp*, ibv_qp_init_attr*, void* cmd, std::size_
                       std::size_t);
 int ibv_cmd_query_qp(ibv_qp*, ibv_qp_attr*, int mask, ibv_qp_init_attr*, void* cmd, std::size_t);
 int ibv_cmd_modify_qp(ibv_qp*, ibv_qp_attr*, int mask, void* cmd, std::size_t);
+int ibv_cmd_modify_qp_ex(ibv_qp*, ibv_qp_attr*, int mask, void* cmd, std::size_t, void* resp,
+                         std::size_t);
 int ibv_cmd_destroy_qp(ibv_qp*);
 
 }  // extern "C"

@@ -22,6 +22,15 @@ struct request {
     void* data() noexcept { return bytes; }
 };
 
+/// The same for an extended command, which has a second header.
+template <class Core>
+struct extended_request {
+    alignas(8) std::byte
+        bytes[sizeof(ib_uverbs_cmd_hdr) + sizeof(ib_uverbs_ex_cmd_hdr) + sizeof(Core)] = {};
+
+    void* data() noexcept { return bytes; }
+};
+
 struct no_driver_part {};
 
 /// Room for Core, which the ibv_cmd_* functions read, and for what the driver adds. What an older

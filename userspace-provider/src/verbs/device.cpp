@@ -4,6 +4,8 @@
 
 #include <cerrno>
 #include <cinttypes>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <ctime>
 
@@ -24,6 +26,11 @@ int query_device(ibv_context* base, const ibv_query_device_ex_input* input,
     std::snprintf(attr->orig_attr.fw_ver, sizeof(attr->orig_attr.fw_ver),
                   "%" PRIu64 ".%" PRIu64 ".%" PRIu64, version >> 32, (version >> 16) & 0xffff,
                   version & 0xffff);
+    // attr_size is less for a program that was built for an older libibverbs.
+    if (attr_size >=
+        offsetof(ibv_device_attr_ex, packet_pacing_caps) + sizeof(attr->packet_pacing_caps)) {
+        attr->packet_pacing_caps = {1, UINT32_MAX, 1U << IBV_QPT_RC};
+    }
     return 0;
 }
 

@@ -95,8 +95,23 @@ int query_qp(ibv_qp* base, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init_a
 }
 
 int modify_qp(ibv_qp* base, ibv_qp_attr* attr, int mask) noexcept {
+    if ((mask & IBV_QP_RATE_LIMIT) != 0) {
+        extended_request<ib_uverbs_ex_modify_qp> req;
+        response<ib_uverbs_ex_modify_qp_resp> resp;
+        return ibv_cmd_modify_qp_ex(base, attr, mask, req.data(), sizeof(req), resp.data(),
+                                    sizeof(resp));
+    }
     request<ib_uverbs_modify_qp> req;
     return ibv_cmd_modify_qp(base, attr, mask, req.data(), sizeof(req));
+}
+
+int modify_qp_rate_limit(ibv_qp* base, ibv_qp_rate_limit_attr* limit) noexcept {
+    // Bursts and packet sizes are TCP's business.
+    if (limit->comp_mask != 0 || limit->max_burst_sz != 0 || limit->typical_pkt_sz != 0)
+        return EINVAL;
+    ibv_qp_attr attr{};
+    attr.rate_limit = limit->rate_limit;
+    return modify_qp(base, &attr, IBV_QP_RATE_LIMIT);
 }
 
 int destroy_qp(ibv_qp* base) noexcept {

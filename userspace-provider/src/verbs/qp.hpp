@@ -39,6 +39,7 @@ inline queue_pair* qp_of(ibv_qp* base) noexcept {
 ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) noexcept;
 int query_qp(ibv_qp* base, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init_attr) noexcept;
 int modify_qp(ibv_qp* base, ibv_qp_attr* attr, int mask) noexcept;
+int modify_qp_rate_limit(ibv_qp* base, ibv_qp_rate_limit_attr* limit) noexcept;
 int destroy_qp(ibv_qp* base) noexcept;
 int post_send(ibv_qp* base, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept;
 int post_recv(ibv_qp* base, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) noexcept;

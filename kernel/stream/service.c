@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Class of service and rate of a connection, which IP and TCP see to.
+ */
+#include <linux/ipv6.h>
+#include <net/inet_ecn.h>
+#include <net/ip.h>
+#include <net/sock.h>
+
+#include "service.h"
+
+/**
+ * srn_sock_set_tos - class of service of all packets from now on
+ * @sock: TCP socket
+ * @tos: byte of the IP header: DSCP in its upper six bits; the two of ECN are TCP's
+ *
+ * The socket's priority, by which queueing disciplines sort, follows.
+ *
+ * Context: process, sleeps for the socket lock.
+ */
+void srn_sock_set_tos(struct socket *sock, u8 tos)
+{
+	struct sock *sk = sock->sk;
+
+	/* Also of an IPv6 socket: its peer may have an IPv4 address. */
+	ip_sock_set_tos(sk, tos);
+	if (sk->sk_family != AF_INET6)
+		return;
+	lock_sock(sk);
+	inet6_sk(sk)->tclass = (tos & ~INET_ECN_MASK) | (inet6_sk(sk)->tclass & INET_ECN_MASK);
+	release_sock(sk);
+}
+
+/**
+ * srn_sock_set_rate - let TCP send no faster than that
+ * @sock: TCP socket
+ * @kbits: 1000 bits per second, headers included; 0: as fast as it can
+ *
+ * Context: process, sleeps for the socket lock.
+ */
+void srn_sock_set_rate(struct socket *sock, u32 kbits)
+{
+	unsigned long limit = kbits ? (unsigned long)kbits * (1000 / BITS_PER_BYTE) : ~0UL;
+	struct sock *sk = sock->sk;
+
+	lock_sock(sk);
+	/* A queueing discipline that paces has said so by itself; TCP does it otherwise. */
+	if (kbits)
+		cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+	WRITE_ONCE(sk->sk_max_pacing_rate, limit);
+	WRITE_ONCE(sk->sk_pacing_rate, min(sk->sk_pacing_rate, limit));
+	release_sock(sk);
+}

@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# timeout: 240
+#
+# The class of service that a program asks of rdma_cm is in its packets, for both roles and
+# both versions of IP. The rate of a queue pair is in tests/verbs.
+. lib/ktap.sh
+. lib/pairs.sh
+
+A4=10.0.0.1 B4=10.0.0.2 B6=fd00::2
+PORT=7471
+# 0x60: DSCP CS3; the two bits of ECN are TCP's.
+TOS=96
+CAPTURE=/tmp/capture
+
+# A listener with a class of service that never decides on what is requested of it.
+cat > /tmp/listener.py <<'END'
+import ctypes, socket, struct, sys, time
+
+RDMA_PS_TCP, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS = 0x0106, 0, 0
+cm = ctypes.CDLL("librdmacm.so.1", use_errno=True)
+cm.rdma_create_event_channel.restype = ctypes.c_void_p
+
+def must(result):
+    if result:
+        sys.exit("errno %d" % ctypes.get_errno())
+
+listener = ctypes.c_void_p()
+channel = ctypes.c_void_p(cm.rdma_create_event_channel())
+must(cm.rdma_create_id(channel, ctypes.byref(listener), None, RDMA_PS_TCP))
+tos = ctypes.c_uint8(int(sys.argv[3]))
+must(cm.rdma_set_option(listener, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, ctypes.byref(tos), 1))
+address = struct.pack("=H", socket.AF_INET) + struct.pack(">H", int(sys.argv[2])) + \
+    socket.inet_aton(sys.argv[1]) + bytes(8)
+must(cm.rdma_bind_addr(listener, address))
+must(cm.rdma_listen(listener, 8))
+time.sleep(60)
+END
+
+capture()
+{
+	ip netns exec b timeout 60 tcpdump -nvi vb -U "$@" > "$CAPTURE" 2> /tmp/tcpdump.log &
+	CAPTURER=$!
+	wait_until 20 grep -q 'listening on' /tmp/tcpdump.log
+}
+
+# What each packet says of itself is on the line of its IP header.
+captured()
+{
+	sleep 1
+	kill "$CAPTURER"
+	wait "$CAPTURER" 2> /dev/null
+	cat "$CAPTURE"
+	(($(grep -cE "$1" "$CAPTURE") > 5)) && ! grep -E '(tos|class) 0x' "$CAPTURE" | grep -qvE "$1"
+}
+
+# from_client ADDRESS PATTERN FILTER OPTION…: of every packet, the first included.
+from_client()
+{
+	local address=$1 pattern=$2 filter=$3
+	shift 3
+	capture "$filter" || return
+	try_pair "$PORT" in_b ucmatose "$@" -b "$address" -- \
+		in_a ucmatose "$@" -s "$address" -t "$TOS" || {
+		echo "$PAIR_PROBLEM"
+		cat "$CLIENT_LOG" "$SERVER_LOG"
+		return 1
+	}
+	captured "$pattern"
+}
+
+has_class() { ss -N b -Htn --tos "sport = :$PORT" | grep "tos:$1"; }
+
+# Of the responder: what it sends from the request on.
+from_listener()
+{
+	local client='' status=1
+	start_server /tmp/listener.log in_b python3 /tmp/listener.py "$B4" "$PORT" "$TOS"
+	if wait_until 40 listening "$PORT"; then
+		timeout 40 ip netns exec a rping -c -a "$B4" -p "$PORT" -C 1 > /tmp/rping.log 2>&1 &
+		client=$!
+		wait_until 30 has_class 0x60 && status=0
+		ss -N b -tn --tos
+		kill "$client"
+		wait "$client" 2> /dev/null
+	fi
+	stop_server
+	cat /tmp/listener.log
+	return "$status"
+}
+
+without()
+{
+	capture "src host $A4 and tcp port $PORT" || return
+	try_pair "$PORT" in_b ucmatose -b "$B4" -- in_a ucmatose -s "$B4" || return
+	captured 'tos 0x0,'
+}
+
+run_check "two links" two_namespaces || finish
+run_check "IPv4, who connects" from_client "$B4" 'tos 0x6[0-3],' \
+	"src host $A4 and tcp port $PORT"
+run_check "IPv6, who connects" from_client $B6 'class 0x6[0-3],' \
+	"src host fd00::1 and tcp port $PORT" -f ip6
+run_check "IPv4, who listens" from_listener
+run_check "none, if none was asked for" without
+finish
