@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // Memory windows: keys for part of a region that are bound by work requests and taken back by them,
 // by the peer, or by binding anew. The server binds, the client uses.
-#include <optional>
+#include <cstdlib>
 
 #include "data.hpp"
 #include "fixture.hpp"
@@ -297,6 +297,25 @@ TEST_F(WindowType1, CannotBeInvalidated) {
     const remote_slice open = call_bind(offset, size);
     must(ends.server.qp().invalidate(open.rkey, {.id = 71}));
     expect_status(next(ends.server.send_cq()), 71, IBV_WC_MW_BIND_ERR);
+}
+
+/// Ends the process with a window bound to a region that is younger, so that the kernel tries to
+/// deregister the region first.
+[[noreturn]] void leave_with_a_bound_window() {
+    pair ends = connect_pair();
+    const memory_window window = must(memory_window::create(ends.server.domain()));
+    const softrnic::buffer memory =
+        must(softrnic::buffer::create(ends.server.domain(), size, bindable));
+    must(ends.server.qp().bind(window, window.next_rkey(), {memory.region(), 0, size}, both));
+    next(ends.server.send_cq());
+    std::_Exit(7);
+}
+
+/// What it leaves is taken away: the machine notices if the link could not be deleted later.
+TEST(WindowDeathTest, OfAProcessThatLeaves) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(leave_with_a_bound_window(), ::testing::ExitedWithCode(7), "");
+    EXPECT_TRUE(works(softrnic::pd::create(device())));
 }
 
 TEST(WindowDevice, SaysThatItHasThem) {
