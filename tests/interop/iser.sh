@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# timeout: 400
+# timeout: 900
 # mem: 2G
 # files: Documentation/howto-iser.md
 # pair: yes
@@ -180,6 +180,6 @@ run_check "written, read back, equal, after all that" round_trip
 run_check "logged out" howto client logout
 run_check "target stopped" howto server stop
 run_check "every block of the howto was run" howto_complete
-run_check "link deleted" rdma link delete srn0
+run_check "links deleted" links_deleted
 dismiss_server
 finish

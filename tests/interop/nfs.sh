@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# timeout: 500
+# timeout: 900
 # mem: 2G
 # files: Documentation/howto-nfs-rdma.md
 # pair: yes
@@ -227,6 +227,6 @@ done
 run_check "howto: server stops" howto server stop
 run_check "the rest of the server ends" on_server server_ends
 run_check "every block of the howto was run" howto_complete
-run_check "link deleted" rdma link delete srn0
+run_check "links deleted" links_deleted
 dismiss_server
 finish

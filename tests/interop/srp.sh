@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# timeout: 300
+# timeout: 900
 # mem: 2G
 #
 # SCSI over RDMA by the RDMA connection manager: the kernel's target ib_srpt and its

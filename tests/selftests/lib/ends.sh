@@ -16,6 +16,7 @@
 #	                        server's script does not go on behind it
 #	on_server COMMAND…      run it there; a function of the script, or a program
 #	cut_wire, mend_wire     nothing passes between the ends, and nobody is told
+#	links_deleted           the links of both ends, when all is done
 #	$SERVER                 address of the server's link
 
 # shellcheck source=tests/selftests/lib/topology.sh
@@ -101,6 +102,14 @@ on_server()
 		printf '%s\n' "${reply[@]}"
 	fi
 	return "$status"
+}
+
+# Links that kernel consumers have used keep completion queues for them: each end
+# deletes its own, instead of leaving that to whoever looks for leaks.
+links_deleted()
+{
+	[[ -z $ROLE ]] || on_server rdma link delete srn0 || return
+	rdma link delete srn0
 }
 
 # The server's script ends when its client has.
