@@ -228,6 +228,10 @@ int ibv_cmd_modify_qp(ibv_qp*, ibv_qp_attr*, int, void*, std::size_t) {
     return 0;
 }
 
+int ibv_cmd_modify_qp_ex(ibv_qp*, ibv_qp_attr*, int, void*, std::size_t, void*, std::size_t) {
+    return 0;
+}
+
 int ibv_cmd_create_srq(ibv_pd* pd, ibv_srq* srq, ibv_srq_init_attr* attr, void* /*cmd*/,
                        std::size_t /*size*/, void* resp, std::size_t resp_size) {
     srq->context = pd->context;
