@@ -76,7 +76,9 @@ struct srn_ep {
 	/* Passive: where it came from. Listener: its port. */
 	struct srn_ep *listener;	/* with a reference */
 	struct srn_port *port;
-	atomic_t half_open;		/* listener: children before REQUESTED */
+	struct list_head half_open;	/* listener: children before REQUESTED, oldest first */
+	struct list_head half_open_node;	/* child: there; both under dev->lock */
+	u32 num_half_open;
 	u32 backlog;
 };
 
@@ -110,6 +112,7 @@ int srn_cm_accept(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param);
 int srn_cm_reject(struct iw_cm_id *cm_id, const void *data, u8 len);
 void srn_ep_passive_start(struct srn_ep *listener, struct socket *sock);
 void srn_ep_passive_work(struct srn_ep *ep);
+void srn_ep_leave_half_open(struct srn_ep *ep);
 
 /* listen.c */
 int srn_cm_create_listen(struct iw_cm_id *cm_id, int backlog);

@@ -50,6 +50,8 @@ struct srn_ep *srn_ep_alloc(struct srn_device *dev, enum srn_ep_state state)
 	kref_init(&ep->ref);
 	mutex_init(&ep->lock);
 	INIT_DELAYED_WORK(&ep->work, ep_work);
+	INIT_LIST_HEAD(&ep->half_open);
+	INIT_LIST_HEAD(&ep->half_open_node);
 	spin_lock_bh(&dev->lock);
 	list_add(&ep->node, &dev->endpoints);
 	spin_unlock_bh(&dev->lock);
@@ -295,6 +297,7 @@ void srn_ep_close(struct srn_ep *ep, bool polite)
 	if (ep->id)
 		xa_erase_bh(&dev->requests, ep->id);
 	spin_lock_bh(&dev->lock);
+	srn_ep_leave_half_open(ep);
 	list_del_init(&ep->node);
 	spin_unlock_bh(&dev->lock);
 	srn_ep_put(ep);

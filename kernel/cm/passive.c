@@ -14,9 +14,43 @@
 /* How often, and how long, the core is asked again when it has no room for events. */
 #define EVENT_RETRY	(HZ / 50)
 
-static void leave_half_open(struct srn_ep *ep)
+/**
+ * srn_ep_leave_half_open - a connection has made its request, or never will
+ * @ep: endpoint of any kind
+ *
+ * Context: dev->lock held.
+ */
+void srn_ep_leave_half_open(struct srn_ep *ep)
 {
-	atomic_dec(&ep->listener->half_open);
+	lockdep_assert_held(&ep->dev->lock);
+	if (list_empty(&ep->half_open_node))
+		return;
+	list_del_init(&ep->half_open_node);
+	ep->listener->num_half_open--;
+}
+
+static void drop(struct srn_ep *ep, const char *reason)
+{
+	srn_ep_notice(ep, "listener: dropped a connection: %s\n", reason);
+	srn_count(ep->dev->counters, SRN_COUNT_REQUESTS_DROPPED);
+	srn_ep_close(ep, false);
+}
+
+/*
+ * Strangers cost a bounded amount of memory. The one that has been silent for the longest
+ * makes room: who means it sends his request at once. Return: that one, with a reference.
+ */
+static struct srn_ep *join_half_open(struct srn_ep *ep)
+{
+	struct srn_ep *listener = ep->listener, *oldest = NULL;
+
+	spin_lock_bh(&ep->dev->lock);
+	list_add_tail(&ep->half_open_node, &listener->half_open);
+	if (++listener->num_half_open > 2 * listener->backlog + 64)
+		oldest = srn_ep_get(list_first_entry(&listener->half_open, struct srn_ep,
+						     half_open_node));
+	spin_unlock_bh(&ep->dev->lock);
+	return oldest;
 }
 
 /**
@@ -28,14 +62,11 @@ static void leave_half_open(struct srn_ep *ep)
  */
 void srn_ep_passive_start(struct srn_ep *listener, struct socket *sock)
 {
-	struct srn_ep *ep = NULL;
+	struct srn_ep *ep = srn_ep_alloc(listener->dev, SRN_EP_WAIT_REQUEST);
+	struct srn_ep *oldest;
 
-	/* Strangers cost a bounded amount of memory; the others try again. */
-	if (atomic_inc_return(&listener->half_open) <= 2 * listener->backlog + 64)
-		ep = srn_ep_alloc(listener->dev, SRN_EP_WAIT_REQUEST);
 	if (!ep) {
-		atomic_dec(&listener->half_open);
-		srn_ep_notice(listener, "listener: too many half-open connections\n");
+		srn_ep_notice(listener, "listener: no memory for a connection\n");
 		srn_count(listener->dev->counters, SRN_COUNT_REQUESTS_DROPPED);
 		sock_release(sock);
 		return;
@@ -46,10 +77,18 @@ void srn_ep_passive_start(struct srn_ep *listener, struct socket *sock)
 	mutex_lock(&ep->lock);
 	ep->listener = srn_ep_get(listener);
 	ep->sock = sock;
+	oldest = join_half_open(ep);
 	srn_ep_hook(ep);
 	srn_ep_set_deadline(ep, REQUEST_TIMEOUT);
 	srn_ep_queue(ep, 0);
 	mutex_unlock(&ep->lock);
+	if (!oldest)
+		return;
+	mutex_lock(&oldest->lock);
+	if (oldest->state == SRN_EP_WAIT_REQUEST)
+		drop(oldest, "too many have made no request");
+	mutex_unlock(&oldest->lock);
+	srn_ep_put(oldest);
 }
 
 /*
@@ -83,18 +122,12 @@ static int report_request(struct srn_ep *ep)
 	return ret;
 }
 
-static void drop(struct srn_ep *ep, const char *reason)
-{
-	srn_ep_notice(ep, "listener: dropped a connection: %s\n", reason);
-	srn_count(ep->dev->counters, SRN_COUNT_REQUESTS_DROPPED);
-	leave_half_open(ep);
-	srn_ep_close(ep, false);
-}
-
 static void request_reported(struct srn_ep *ep)
 {
 	srn_count(ep->dev->counters, SRN_COUNT_REQUESTS);
-	leave_half_open(ep);
+	spin_lock_bh(&ep->dev->lock);
+	srn_ep_leave_half_open(ep);
+	spin_unlock_bh(&ep->dev->lock);
 }
 
 static void handle_request(struct srn_ep *ep)

@@ -88,19 +88,27 @@ for (source, target), stream in sorted(streams.items()):
           "sends", "marked" if marked else "plain", {True: "crc", False: "-", None: "?"}[crc])
 END
 
+# tcpdump has written the beginning of both.
+both_directions()
+{
+	python3 /tmp/wire.py /tmp/wire.pcap > /tmp/wire.out 2> /dev/null &&
+		(($(wc -l < /tmp/wire.out) == 2))
+}
+
 on_the_wire()
 {
 	local crc='-' initiator responder status=0
 	((!$1 && !$2)) || crc=crc
-	ip netns exec a tcpdump -i va -w /tmp/wire.pcap -U -s 0 'tcp port 7174' > /tmp/tcpdump.log 2>&1 &
+	ip netns exec a tcpdump -i va -w /tmp/wire.pcap --immediate-mode -U -s 0 'tcp port 7174' \
+		> /tmp/tcpdump.log 2>&1 &
 	local dump=$!
 	wait_until 10 grep -q 'listening on' /tmp/tcpdump.log || return
 	SERVER_STATUS_COUNTS=1 try_pair 7174 in_b rping -s -a "$B4" -C 1 -V -- \
 		in_a rping -c -a "$B4" -C 1 -V || status=1
-	sleep 0.5
+	wait_until 10 both_directions || status=1
 	kill "$dump"
 	wait "$dump"
-	python3 /tmp/wire.py /tmp/wire.pcap | tee /tmp/wire.out
+	cat /tmp/wire.out
 	initiator="initiator asks $( (($1)) && echo crc || echo -) $( (($3)) && echo markers || echo -)"
 	initiator+=" sends $( (($4)) && echo marked || echo plain) $crc"
 	responder="sends $( (($3)) && echo marked || echo plain) $crc"
