@@ -83,8 +83,8 @@ test: $(if $(K),debug-module,guest-module) tests ## one test in the test machine
 	@SRN_KERNEL=$(or $(K),stock) scripts/run-tests --verbose guest $(T)
 
 .PHONY: check-debug
-check-debug: debug-module tests ## all tests of the test machine on a kernel that sees mistakes (K=uml, qemu or kcsan)
-	@SRN_KERNEL=$(K_OR_UML) scripts/run-tests machine guest
+check-debug: debug-module tests ## tests of the test machine on a kernel that sees mistakes (K=uml, qemu or kcsan; T='NAME …': not all)
+	@SRN_KERNEL=$(K_OR_UML) scripts/run-tests machine guest $(T)
 
 .PHONY: debug-kernel
 debug-kernel: ## build a debug kernel, if it is missing or its configuration changed (K=uml, qemu or kcsan)
