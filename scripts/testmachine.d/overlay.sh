@@ -41,6 +41,7 @@ make_initrd()
 	fi
 	add_module "$overlay"
 	add_provider "$overlay"
+	add_siw "$overlay"
 	if [[ $KERNEL != stock ]]; then
 		# The initramfs loads nothing into a kernel that has it built in.
 		: > "$work/modules.list"
@@ -102,4 +103,15 @@ add_provider()
 	install -D -t "$overlay/usr/lib/x86_64-linux-gnu/libibverbs" "$library"
 	mkdir -p "$overlay/etc/libibverbs.d"
 	echo "driver softrnic" > "$overlay/etc/libibverbs.d/softrnic.driver"
+}
+
+# The kernel's own iWARP driver, for the tests that want it; scripts/siw-module builds it.
+add_siw()
+{
+	local built variant
+	built=$("$TOP/scripts/siw-module" path "$(kernel_release)")
+	[[ -f $built/key ]] || return 0
+	for variant in crc-off crc-on; do
+		install -D -m 644 -t "$1/usr/lib/siw/$variant" "$built/$variant/siw.ko"
+	done
 }
