@@ -122,6 +122,30 @@ fuzz-build: $(B)/.deps-fuzz $(B)/.deps-userspace
 lint: $(B)/.deps-lint guest-module provider ## checkpatch, sparse, clang-format, clang-tidy, shellcheck
 	@scripts/lint
 
+##@ Measure
+
+# All with the same options: CASES='pattern' for some of it, shown only; CRC=on, DRIVERS=…, ROUNDS=…
+.PHONY: bench
+bench: bench-native bench-counted ## softrnic, siw, rxe and TCP compared, on both rigs (an hour)
+
+.PHONY: bench-native
+bench-native: bench-build $(B)/.deps-debug-kernel ## the same at this host's speed, in User Mode Linux (CASES=pattern: part of it)
+	@scripts/build-module "$$(scripts/debug-kernel build bench-uml)/build"
+	@scripts/siw-module build "$$(scripts/debug-kernel path bench-uml)/build" > /dev/null
+	@scripts/bench native '$(value CASES)'
+
+.PHONY: bench-counted
+bench-counted: bench-build guest-module siw ## the same by instructions, in QEMU: repeatable ratios (CASES=pattern: part of it)
+	@scripts/bench counted '$(value CASES)'
+
+.PHONY: bench-build
+bench-build: $(B)/.deps-bench machine provider
+	@scripts/cmake-build --only bench tests $(B)/tests
+
+.PHONY: siw
+siw: $(B)/.deps-build $(B)/.deps-debug-kernel machine ## build the kernel's own iWARP driver for the test machine, to test and compare with
+	@scripts/siw-module build "$$(scripts/kernel-dir --guest)" > /dev/null
+
 ##@ Clean up
 
 .PHONY: clean

@@ -25,12 +25,17 @@ qemu_command()
 		# The debug kernels stall in the ACPI of the older board.
 		image=$(kernel_dir)/image board=q35
 	fi
-	local -a extra
+	local -a extra accel=(-accel "tcg,thread=multi,tb-size=512")
+	if [[ -n $ICOUNT ]]; then
+		# Two CPUs do not work with it.
+		SMP=1
+		accel=(-accel "tcg,thread=single,tb-size=512" -icount "shift=0,sleep=off")
+	fi
 	read -ra extra <<< "$QEMU_EXTRA"
 	# shellcheck disable=SC2034,SC2054  # run.sh and shell.sh use it
 	QEMU=(
 		qemu-system-x86_64 -M "$board" -cpu Nehalem
-		-accel "tcg,thread=multi,tb-size=512"
+		"${accel[@]}"
 		-smp "$SMP" -m "$MEM"
 		-nodefaults -no-user-config -display none -no-reboot
 		-kernel "$image" -initrd "$initrd"

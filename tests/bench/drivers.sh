@@ -1,0 +1,108 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# shellcheck disable=SC2034  # measure.sh uses what is set here
+#
+# The networks of the benchmark and the drivers on them. One driver has links at a time:
+# rdma_cm listens on all devices that it finds.
+#
+# shellcheck source=tests/selftests/lib/topology.sh
+. lib/topology.sh
+
+CRC_SWITCH=/sys/module/softrnic/parameters/crc
+
+# What a cell uses, by its path: where the ends run, their devices and the server's address.
+SERVER_PLACE=() CLIENT_PLACE=() SERVER_DEVICE='' CLIENT_DEVICE='' SERVER_ADDRESS=''
+
+namespaces_up()
+{
+	local n
+	ip netns add a && ip netns add b &&
+		ip link add va index 101 netns a type veth peer name vb index 102 netns b || return
+	for n in a b; do
+		ip -n $n link set lo up
+		ip -n $n link set v$n up
+	done
+	ip -n a addr add 10.0.0.1/24 dev va
+	ip -n b addr add 10.0.0.2/24 dev vb
+	ip link add dummy0 type dummy
+	ip addr add 10.1.0.1/24 dev dummy0
+	ip link set dummy0 up
+}
+
+path_up()
+{
+	case $1 in
+	veth*)
+		ip -n a link set va mtu "${1#veth}" && ip -n b link set vb mtu "${1#veth}" || return
+		SERVER_PLACE=(ip netns exec b) CLIENT_PLACE=(ip netns exec a)
+		SERVER_DEVICE=benchb CLIENT_DEVICE=bencha SERVER_ADDRESS=10.0.0.2
+		;;
+	own64k)
+		SERVER_PLACE=() CLIENT_PLACE=()
+		SERVER_DEVICE=bench0 CLIENT_DEVICE=bench0 SERVER_ADDRESS=10.1.0.1
+		;;
+	esac
+	PATH_NOW=$1
+}
+
+# driver_up DRIVER on|off: links, with or without CRC; sets DRIVER_PROBLEM.
+driver_up()
+{
+	DRIVER_PROBLEM=''
+	case $1 in
+	tcp) return ;;
+	softrnic) softrnic_crc "$2" ;;
+	siw) siw_crc "$2" ;;
+	rxe) modprobe rdma_rxe || DRIVER_PROBLEM="no such module" ;;
+	esac
+	[[ -z $DRIVER_PROBLEM ]] || return
+	SRN_LINK_TYPE=$1
+	if ! links_up "$1"; then
+		DRIVER_PROBLEM="no links"
+		return 1
+	fi
+}
+
+softrnic_crc()
+{
+	modprobe softrnic || DRIVER_PROBLEM="no such module"
+	if [[ -e $CRC_SWITCH ]]; then
+		echo "$1" > "$CRC_SWITCH"
+	elif [[ $1 == off ]]; then
+		DRIVER_PROBLEM="its CRC cannot be switched off"
+	fi
+}
+
+# It has a constant for that.
+siw_crc()
+{
+	[[ $SIW_CRC != "$1" ]] || return 0
+	[[ -z $SIW_CRC ]] || rmmod siw
+	modprobe -a ib_core iw_cm libcrc32c
+	if insmod "/usr/lib/siw/crc-$1/siw.ko"; then
+		SIW_CRC=$1
+	else
+		SIW_CRC='' DRIVER_PROBLEM="no such module"
+	fi
+}
+SIW_CRC=''
+
+links_up()
+{
+	if [[ $PATH_NOW == own64k ]]; then
+		rdma link add bench0 type "$1" netdev dummy0 && wait_ready bench0
+	else
+		in_a rdma link add bencha type "$1" netdev va &&
+			in_b rdma link add benchb type "$1" netdev vb && wait_ready bencha benchb
+	fi
+}
+
+driver_down()
+{
+	local device
+	[[ $1 != tcp ]] || return
+	for device in bench0 bencha benchb; do
+		[[ ! -e /sys/class/infiniband/$device ]] || rdma link delete "$device"
+	done
+}

@@ -1,0 +1,156 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# shellcheck disable=SC2034,SC2154  # the cell comes from guest.sh, which takes the result
+#
+# One figure of one driver. Each measure_…() reads the cell's variables (operation, size,
+# qps, list), sets MIB_S, MSG_S or USEC, and RETRIES or, if it fails, MEASURE_PROBLEM.
+
+SERVER_LOG=/tmp/server.log CLIENT_LOG=/tmp/client.log
+CLIENT_LIMIT=90 SERVER_TIMEOUT=120
+PORT=18515
+
+# With one CPU a poller must not keep it from its peer.
+LIBRARIES=$PWD/libsteady_clock.so
+(($(nproc) > 1)) || LIBRARIES+=:$PWD/libyield_poll.so
+PRELOAD=(env "LD_PRELOAD=$LIBRARIES")
+
+# A process that yields keeps the CPU all the same if that is fairer by more than this. User
+# Mode Linux counts run time in ticks of 10 ms, so that yielding would never help.
+GRANULARITY=/sys/kernel/debug/sched/wakeup_granularity_ns
+let_pollers_yield()
+{
+	[[ ! -w $GRANULARITY ]] || echo "$1" > $GRANULARITY
+}
+USUAL_GRANULARITY=$(cat $GRANULARITY 2> /dev/null)
+
+measure_write() { measure_perftest "$@"; }
+measure_send() { measure_perftest "$@"; }
+measure_read() { measure_perftest "$@"; }
+
+# perftest now and then connects before its server listens, is refused and crashes. Such runs
+# are done again, and counted.
+measure_perftest()
+{
+	for RETRIES in 0 1 2 3; do
+		run_perftest "$1" && read_perftest && return
+	done
+	MEASURE_PROBLEM="failed: $(grep -hviE '^ *$|^[-* ]+$' "$CLIENT_LOG" | tail -n 1 | cut -c 1-80)"
+	keep_logs "$1"
+	return 1
+}
+
+run_perftest()
+{
+	local status=0
+	local -a options=(-R -F -p "$PORT" -s "$size" -n "$(count_for "$1")")
+	[[ $operation != *_bw ]] || options+=(-q "$qps" -t 128)
+	((list == 1)) || options+=(-l "$list")
+	if [[ $operation == *_lat ]]; then
+		let_pollers_yield 100000000
+	else
+		let_pollers_yield "$USUAL_GRANULARITY"
+	fi
+	start_server "$SERVER_LOG" "${SERVER_PLACE[@]}" "${PRELOAD[@]}" "ib_$operation" \
+		-d "$SERVER_DEVICE" "${options[@]}"
+	if wait_listening "$PORT"; then
+		timeout -k 2 "$CLIENT_LIMIT" "${CLIENT_PLACE[@]}" "${PRELOAD[@]}" "ib_$operation" \
+			-d "$CLIENT_DEVICE" "${options[@]}" "$SERVER_ADDRESS" \
+			> "$CLIENT_LOG" 2>&1 < /dev/null || status=$?
+	else
+		echo "nobody listens" > "$CLIENT_LOG"
+		status=1
+	fi
+	if ((status != 0)); then
+		stop_server
+	else
+		wait_server 10
+	fi
+	return "$status"
+}
+
+# Enough messages for about a second of the slowest driver but rxe, which is given fewer.
+count_for()
+{
+	local count
+	case $BENCH_RIG-$operation-$size in
+	native-*_lat-65536) count=300 ;;
+	native-*_lat-*) count=2000 ;;
+	native-*-64) count=48000 ;;
+	native-*-4096) count=19200 ;;
+	native-*-65536) count=3200 ;;
+	native-*) count=400 ;;
+	*_lat-*) count=200 ;;
+	*-64) count=4800 ;;
+	*-4096) count=3200 ;;
+	*-65536) count=320 ;;
+	*) count=48 ;;
+	esac
+	[[ $1 != rxe ]] || count=$((count / 4))
+	echo $((count / qps))
+}
+
+# The columns of perftest's result lines:
+#   bandwidth: bytes iterations peak average[MiB/s] rate[million/s]
+#   latency:   bytes iterations min max typical average stdev 99% 99.9%
+read_perftest()
+{
+	local line
+	line=$(grep -E "^ *$size +[0-9]+ +[0-9.]+" "$CLIENT_LOG" | head -n 1)
+	# shellcheck disable=SC2086
+	set -- $line
+	(($# >= 5)) || return
+	if [[ $operation == *_lat ]]; then
+		USEC=$5
+		is_positive "$USEC"
+	else
+		MIB_S=$4 MSG_S=$(awk -v r="$5" 'BEGIN { printf "%.0f", r * 1e6 }')
+		is_positive "$MSG_S"
+	fi
+}
+
+is_positive()
+{
+	awk -v v="$1" 'BEGIN { exit !(v + 0 > 0 && v + 0 < 1e12) }' && return
+	MIB_S='' MSG_S='' USEC=''
+	return 1
+}
+
+measure_stream()
+{
+	local bits
+	start_server "$SERVER_LOG" "${SERVER_PLACE[@]}" iperf3 -s -1 -p "$PORT"
+	wait_listening "$PORT" &&
+		timeout -k 2 "$CLIENT_LIMIT" "${CLIENT_PLACE[@]}" iperf3 -c "$SERVER_ADDRESS" \
+			-p "$PORT" -t 1 -l "$size" -J > "$CLIENT_LOG" 2>&1 < /dev/null
+	stop_server
+	bits=$(sed -n '/"sum_received"/,/}/s/.*"bits_per_second":[^0-9]*\([0-9.e+]*\).*/\1/p' \
+		"$CLIENT_LOG" | head -n 1)
+	if ! is_positive "${bits:-0}"; then
+		MEASURE_PROBLEM="failed: $(grep -i error "$CLIENT_LOG" | tail -n 1)"
+		keep_logs tcp
+		return 1
+	fi
+	MIB_S=$(awk -v b="$bits" 'BEGIN { printf "%.2f", b / 8 / 1048576 }')
+}
+
+measure_pingpong()
+{
+	start_server "$SERVER_LOG" "${SERVER_PLACE[@]}" ./tcp_pingpong serve "$PORT" "$size"
+	wait_listening "$PORT" &&
+		timeout -k 2 "$CLIENT_LIMIT" "${CLIENT_PLACE[@]}" ./tcp_pingpong run \
+			"$SERVER_ADDRESS" "$PORT" "$size" "$(count_for tcp)" \
+			> "$CLIENT_LOG" 2>&1 < /dev/null
+	stop_server
+	USEC=$(awk 'NF == 2 { print $1 }' "$CLIENT_LOG")
+	is_positive "${USEC:-0}" && return
+	MEASURE_PROBLEM="failed: $(tail -n 1 "$CLIENT_LOG")"
+	keep_logs tcp
+	return 1
+}
+
+keep_logs()
+{
+	cp "$CLIENT_LOG" "$LOGS/$1-$path-$operation-$size.client"
+	cp "$SERVER_LOG" "$LOGS/$1-$path-$operation-$size.server"
+}

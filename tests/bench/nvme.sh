@@ -1,0 +1,71 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shellcheck disable=SC2034,SC2154  # the cell comes from guest.sh, which takes the result
+#
+# NVMe over Fabrics in one guest: random reads of a disk that costs nothing (null_blk).
+# The cell's "list" is the queue depth.
+
+NVMET=/sys/kernel/config/nvmet
+NVME_PORT=4420
+
+# measure_nvme DRIVER: sets MSG_S to the reads in a second.
+measure_nvme()
+{
+	local transport=rdma disk
+	[[ $1 != tcp ]] || transport=tcp
+	if nvme_target_up "$transport" && disk=$(nvme_connect "$transport"); then
+		MSG_S=$(random_reads "$disk")
+		nvme disconnect -n bench > /dev/null
+	fi
+	nvme_target_down
+	is_positive "${MSG_S:-0}" && return
+	MEASURE_PROBLEM="failed: $(tail -n 1 "$CLIENT_LOG")"
+	keep_logs "$1"
+	return 1
+}
+
+nvme_target_up()
+{
+	modprobe -a "nvmet-$1" "nvme-$1" null_blk || return
+	mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config
+	mkdir -p $NVMET/subsystems/bench/namespaces/1 $NVMET/ports/1
+	echo 1 > $NVMET/subsystems/bench/attr_allow_any_host
+	echo -n /dev/nullb0 > $NVMET/subsystems/bench/namespaces/1/device_path
+	echo 1 > $NVMET/subsystems/bench/namespaces/1/enable
+	echo "$SERVER_ADDRESS" > $NVMET/ports/1/addr_traddr
+	echo "$1" > $NVMET/ports/1/addr_trtype
+	echo $NVME_PORT > $NVMET/ports/1/addr_trsvcid
+	echo ipv4 > $NVMET/ports/1/addr_adrfam
+	ln -s $NVMET/subsystems/bench $NVMET/ports/1/subsystems/bench
+}
+
+nvme_target_down()
+{
+	rm -f $NVMET/ports/1/subsystems/bench
+	rmdir $NVMET/ports/1
+	echo 0 > $NVMET/subsystems/bench/namespaces/1/enable
+	rmdir $NVMET/subsystems/bench/namespaces/1 $NVMET/subsystems/bench
+}
+
+# Print the disk of the connection.
+nvme_connect()
+{
+	nvme connect -t "$1" -a "$SERVER_ADDRESS" -s $NVME_PORT -n bench -i 1 -Q "$list" \
+		> "$CLIENT_LOG" 2>&1 && wait_until 10 nvme_disk > /dev/null && nvme_disk
+}
+
+nvme_disk()
+{
+	local disk
+	for disk in /dev/nvme*n1; do
+		[[ -b $disk ]] && echo "$disk"
+	done | grep .
+}
+
+random_reads()
+{
+	timeout -k 2 "$CLIENT_LIMIT" fio --name=reads --filename="$1" --rw=randread --bs="$size" \
+		--iodepth="$list" --ioengine=libaio --direct=1 --time_based --runtime=2 \
+		--ramp_time=0.5 --output-format=json > "$CLIENT_LOG" 2>&1
+	sed -n '/"read"/,/}/s/^ *"iops" : \([0-9.]*\).*/\1/p' "$CLIENT_LOG" | head -n 1
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#include "table.hpp"
+
+#include <array>
+#include <fstream>
+#include <set>
+#include <stdexcept>
+#include <string_view>
+
+#include "ratios.hpp"
+
+namespace bench {
+namespace {
+
+struct section {
+    std::string_view title;
+    metric unit;
+    bool (*has)(const cell&);
+};
+
+const std::array sections{
+    section{"Bandwidth, MiB/s", metric::mib_s,
+            [](const cell& c) { return c.operation.ends_with("_bw") && c.size > 64; }},
+    section{"Message rate, 1/s", metric::msg_s,
+            [](const cell& c) {
+                return (c.operation.ends_with("_bw") && c.size <= 4096) || c.operation == "nvme";
+            }},
+    section{"Latency, µs", metric::usec,
+            [](const cell& c) { return c.operation.ends_with("_lat"); }},
+};
+
+bool measured(const samples& all, const std::string& rig, const cell& c, metric m) {
+    for (const std::string_view driver : drivers)
+        if (all.median(rig, driver, c, m)) return true;
+    return false;
+}
+
+void write_row(std::ostream& out, const samples& all, const std::string& rig, const cell& c,
+               metric m) {
+    out << "| " << c.operation << " | " << c.size << " | " << c.path << " | "
+        << (c.crc ? "on" : "off") << " | " << c.qps << " | " << c.list;
+    for (const std::string_view driver : drivers) {
+        const cell where = driver == "tcp" ? c.of_tcp() : c;
+        out << " | " << figure(all.median(rig, driver, where, m));
+        if (const auto spread = all.spread(rig, driver, where, m))
+            out << " (" << static_cast<int>(*spread + 0.5) << ")";
+    }
+    out << " |\n";
+}
+
+/// A plot, and the cells that are on it.
+struct plot {
+    std::string_view name;
+    metric unit;
+    std::string_view operation;
+    bool over_qps;
+};
+
+constexpr std::array plots{
+    plot{"write-bandwidth", metric::mib_s, "write_bw", false},
+    plot{"send-bandwidth", metric::mib_s, "send_bw", false},
+    plot{"read-bandwidth", metric::mib_s, "read_bw", false},
+    plot{"send-latency", metric::usec, "send_lat", false},
+    plot{"read-latency", metric::usec, "read_lat", false},
+    plot{"write-rate-over-qps", metric::msg_s, "write_bw", true},
+};
+constexpr std::string_view plot_path = "veth1500";
+constexpr unsigned long qps_plot_size = 4096;
+
+bool belongs(const plot& p, const cell& c) {
+    return c.operation == p.operation && c.path == plot_path && !c.crc && c.list == 1 &&
+           (p.over_qps ? c.size == qps_plot_size : c.qps == 1);
+}
+
+void write_plot(std::ostream& out, const samples& all, const std::string& rig, const plot& p) {
+    // Ordered by x, whatever the order of measuring.
+    std::set<cell> on_it;
+    for (const cell& c : all.cells())
+        if (belongs(p, c)) on_it.insert(c);
+    out << "x softrnic siw rxe tcp\n";
+    for (const cell& c : on_it) {
+        out << (p.over_qps ? c.qps : c.size);
+        for (const std::string_view driver : drivers) {
+            const auto value = all.comparable(rig, driver, c, p.unit);
+            out << ' ' << (value ? std::to_string(*value) : "?");
+        }
+        out << '\n';
+    }
+}
+
+}  // namespace
+
+void write_tables(std::ostream& out, const samples& all, const std::string& rig) {
+    for (const section& s : sections) {
+        bool headed = false;
+        for (const cell& c : all.cells()) {
+            if (!s.has(c) || !measured(all, rig, c, s.unit)) continue;
+            if (!headed)
+                out << "\n#### " << s.title << " (spread, %)\n\n"
+                    << "| operation | bytes | path | CRC | QPs | list | softrnic | siw | rxe | TCP "
+                       "|\n"
+                    << "|---|--:|---|---|--:|--:|--:|--:|--:|--:|\n";
+            headed = true;
+            write_row(out, all, rig, c, s.unit);
+        }
+    }
+    out << "\nRuns that were done again: " << all.retries(rig) << ".\n";
+}
+
+void write_plot_data(const std::filesystem::path& folder, const samples& all,
+                     const std::string& rig) {
+    std::filesystem::create_directories(folder);
+    for (const plot& p : plots) {
+        std::ofstream out(folder / (std::string(p.name) + ".dat"));
+        write_plot(out, all, rig, p);
+        if (!out.flush()) throw std::runtime_error("cannot write to " + folder.string());
+    }
+}
+
+}  // namespace bench
