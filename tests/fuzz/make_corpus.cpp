@@ -121,7 +121,7 @@ void write_negotiation_seeds(const std::filesystem::path& directory) {
         write_frame_seed(directory, "request-" + name_of(f), false, encode(f));
     for (const wirepeer::mpa_frame& f : wirepeer::good_replies())
         write_frame_seed(directory, "reply-" + name_of(f), true, encode(f));
-    for (const wirepeer::bad_frame& bad : wirepeer::bad_requests()) {
+    for (const wirepeer::bad_frame& bad : wirepeer::bad_set_up_frames()) {
         wirepeer::bytes frame = encode(wirepeer::mpa_frame{
             .enhanced = wirepeer::enhanced_words{.peer_to_peer = true, .rtr_write = true}});
         bad.change(frame);

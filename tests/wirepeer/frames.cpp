@@ -62,9 +62,6 @@ const bad_frame bad_frames[] = {
     {"rfc6581_9_three_bytes_for_the_words", set_length<3>},
 };
 
-/// A revision that is not known is refused in requests.
-constexpr std::size_t of_requests_only = 2;
-
 }  // namespace
 
 std::string name_of(const mpa_frame& f) {
@@ -138,11 +135,8 @@ std::vector<mpa_frame> good_replies() {
     return all;
 }
 
-std::span<const bad_frame> bad_requests() {
+std::span<const bad_frame> bad_set_up_frames() {
     return bad_frames;
-}
-std::span<const bad_frame> bad_replies() {
-    return bad_requests().subspan(of_requests_only);
 }
 
 }  // namespace wirepeer

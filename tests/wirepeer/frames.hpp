@@ -28,7 +28,6 @@ struct bad_frame {
 inline std::ostream& operator<<(std::ostream& out, const bad_frame& b) {
     return out << b.name;
 }
-std::span<const bad_frame> bad_requests();
-std::span<const bad_frame> bad_replies();
+std::span<const bad_frame> bad_set_up_frames();
 
 }  // namespace wirepeer

@@ -251,7 +251,8 @@ TEST_P(BadRequest, IsDropped) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, BadRequest,
-                         ::testing::ValuesIn(bad_requests().begin(), bad_requests().end()),
+                         ::testing::ValuesIn(bad_set_up_frames().begin(),
+                                             bad_set_up_frames().end()),
                          [](const auto& test) { return test.param.name; });
 
 class BadReply : public ::testing::TestWithParam<bad_frame> {};
@@ -272,7 +273,8 @@ TEST_P(BadReply, IsDropped) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, BadReply,
-                         ::testing::ValuesIn(bad_replies().begin(), bad_replies().end()),
+                         ::testing::ValuesIn(bad_set_up_frames().begin(),
+                                             bad_set_up_frames().end()),
                          [](const auto& test) { return test.param.name; });
 
 // A frame may come in pieces of any size.
