@@ -15,14 +15,18 @@ LIBRARIES=$PWD/libsteady_clock.so
 (($(nproc) > 1)) || LIBRARIES+=:$PWD/libyield_poll.so
 PRELOAD=(env "LD_PRELOAD=$LIBRARIES")
 
-# A process that yields keeps the CPU all the same if that is fairer by more than this. User
-# Mode Linux counts run time in ticks of 10 ms, so that yielding would never help.
+# A process that yields keeps the CPU all the same if that is fairer by more than the
+# granularity. User Mode Linux counts run time in ticks, which somebody who yields at once never
+# sees: he would get half of the CPU for nothing, as one side of most tests waits idly. So no
+# poller is ever that far behind; programs that sleep are measured as usual.
 GRANULARITY=/sys/kernel/debug/sched/wakeup_granularity_ns
-let_pollers_yield()
+USUAL_GRANULARITY=$(cat $GRANULARITY 2> /dev/null)
+let_pollers_yield() { granularity 4000000000; }
+let_sleepers_wake() { granularity "$USUAL_GRANULARITY"; }
+granularity()
 {
 	[[ ! -w $GRANULARITY ]] || echo "$1" > $GRANULARITY
 }
-USUAL_GRANULARITY=$(cat $GRANULARITY 2> /dev/null)
 
 measure_write() { measure_perftest "$@"; }
 measure_send() { measure_perftest "$@"; }
@@ -46,11 +50,7 @@ run_perftest()
 	local -a options=(-R -F -p "$PORT" -s "$size" -n "$(count_for "$1")")
 	[[ $operation != *_bw ]] || options+=(-q "$qps" -t 128)
 	((list == 1)) || options+=(-l "$list")
-	if [[ $operation == *_lat ]]; then
-		let_pollers_yield 100000000
-	else
-		let_pollers_yield "$USUAL_GRANULARITY"
-	fi
+	let_pollers_yield
 	start_server "$SERVER_LOG" "${SERVER_PLACE[@]}" "${PRELOAD[@]}" "ib_$operation" \
 		-d "$SERVER_DEVICE" "${options[@]}"
 	if wait_listening "$PORT"; then
@@ -119,6 +119,7 @@ is_positive()
 measure_stream()
 {
 	local bits
+	let_sleepers_wake
 	start_server "$SERVER_LOG" "${SERVER_PLACE[@]}" iperf3 -s -1 -p "$PORT"
 	wait_listening "$PORT" &&
 		timeout -k 2 "$CLIENT_LIMIT" "${CLIENT_PLACE[@]}" iperf3 -c "$SERVER_ADDRESS" \
@@ -136,6 +137,7 @@ measure_stream()
 
 measure_pingpong()
 {
+	let_sleepers_wake
 	start_server "$SERVER_LOG" "${SERVER_PLACE[@]}" ./tcp_pingpong serve "$PORT" "$size"
 	wait_listening "$PORT" &&
 		timeout -k 2 "$CLIENT_LIMIT" "${CLIENT_PLACE[@]}" ./tcp_pingpong run \
