@@ -91,3 +91,19 @@ void srn_compat_never_exec(struct vm_area_struct *vma)
 	vm_flags_clear(vma, VM_MAYEXEC);
 #endif
 }
+
+/**
+ * srn_compat_timer_setup - prepare a timer that counts from now and runs in softirq
+ * @timer: timer
+ * @function: what it calls
+ */
+void srn_compat_timer_setup(struct hrtimer *timer,
+			    enum hrtimer_restart (*function)(struct hrtimer *timer))
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+	hrtimer_init(timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+	timer->function = function;
+#else
+	hrtimer_setup(timer, function, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+#endif
+}

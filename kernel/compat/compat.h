@@ -5,6 +5,7 @@
 #ifndef SRN_COMPAT_H
 #define SRN_COMPAT_H
 
+#include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/net.h>
 #include <linux/netdevice.h>
@@ -19,5 +20,7 @@ void srn_sock_setup(struct socket *sock);
 void srn_compat_set_gid_tag(struct net_device *netdev, union ib_gid *gid);
 void srn_compat_clear_gid_tag(struct net_device *netdev);
 void srn_compat_never_exec(struct vm_area_struct *vma);
+void srn_compat_timer_setup(struct hrtimer *timer,
+			    enum hrtimer_restart (*function)(struct hrtimer *timer));
 
 #endif /* SRN_COMPAT_H */

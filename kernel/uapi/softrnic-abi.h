@@ -206,6 +206,17 @@ enum srn_qp_hint {
 };
 
 /*
+ * Values of srn_qp_ctrl.sq_kick. With SRN_KICK_LAZY the user may ring now, or when it
+ * has nothing else to do or has posted a batch; in the end the kernel looks by itself.
+ * sq_taken is then the producer index up to which it has, at least.
+ */
+enum srn_kick {
+	SRN_KICK_NOT = 0,
+	SRN_KICK_NOW = 1,
+	SRN_KICK_LAZY = 2,
+};
+
+/*
  * The doorbell: after storing a producer index the user executes a full fence
  * and loads the kick word of that queue; if it is not zero it enters the kernel
  * (IB_USER_VERBS_CMD_POST_SEND or _POST_RECV with no work requests). The kernel
@@ -224,9 +235,10 @@ struct srn_qp_ctrl {
 	__u32 rq_prod;			/* written by the user */
 	__u8 pad1[SRN_LINE - 4];
 	__u32 sq_cons;			/* written by the kernel: WQEs completed */
-	__u32 sq_kick;			/* written by the kernel */
+	__u32 sq_kick;			/* written by the kernel: enum srn_kick */
 	__u32 state;			/* written by the kernel: enum srn_qp_hint */
-	__u8 pad2[SRN_LINE - 12];
+	__u32 sq_taken;			/* written by the kernel, see enum srn_kick */
+	__u8 pad2[SRN_LINE - 16];
 	__u32 rq_cons;			/* written by the kernel: WQEs taken */
 	__u32 rq_kick;			/* written by the kernel */
 	__u8 pad3[SRN_LINE - 8];

@@ -110,7 +110,7 @@ static int alloc_queues(struct srn_qp *qp, struct ib_udata *udata,
 	qp->rq.ring = (void *)(qp->ctrl + 1) + sq_size;
 	qp->rq.user_prod = udata ? &qp->ctrl->rq_prod : NULL;
 	qp->rq.shared_cons = &qp->ctrl->rq_cons;
-	qp->ctrl->sq_kick = 1;
+	qp->ctrl->sq_kick = SRN_KICK_NOW;
 
 	resp->sq_depth = qp->sq.depth;
 	resp->sq_offset = sizeof(*qp->ctrl);
@@ -206,6 +206,7 @@ int srn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	wait_for_completion(&qp->unused);
 	/* Somebody may have failed it once more in between. */
 	flush_work(&qp->end_work);
+	srn_doorbell_exit(qp);
 	srn_stream_exit(&qp->stream);
 	free_queues(qp);
 	srn_count_dec(qp->dev, SRN_LIMIT_QP);

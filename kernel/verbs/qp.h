@@ -35,6 +35,7 @@
 #include "../wire/rdmap.h"
 #include "cq.h"
 #include "device.h"
+#include "doorbell.h"
 #include "mem.h"
 #include "rq.h"
 
@@ -120,6 +121,7 @@ struct srn_qp_tx {
 
 /* State of the receiver. */
 struct srn_qp_rx {
+	u32 segments;			/* received */
 	struct srn_untagged_queue queue[SRN_QN_COUNT];
 	struct srn_rdmap_header header;	/* of the segment in hand */
 	u32 payload;
@@ -180,6 +182,7 @@ struct srn_qp {
 	struct srn_irq irq;
 
 	struct srn_qp_tx tx;
+	struct srn_doorbell doorbell;
 	struct srn_qp_rx rx;
 	struct srn_stream stream;
 };

@@ -57,7 +57,7 @@ bool srn_qp_set_state(struct srn_qp *qp, enum ib_qp_state to)
 		return true;
 	WRITE_ONCE(qp->ctrl->state, hints[to]);
 	if (to == IB_QPS_ERR)
-		WRITE_ONCE(qp->ctrl->sq_kick, 1);
+		WRITE_ONCE(qp->ctrl->sq_kick, SRN_KICK_NOW);
 	/* Receives are rung for only to have them flushed. */
 	WRITE_ONCE(qp->ctrl->rq_kick, to == IB_QPS_ERR);
 	return true;
@@ -397,4 +397,5 @@ void srn_qp_state_init(struct srn_qp *qp)
 	INIT_WORK(&qp->end_work, qp_end_work);
 	INIT_DELAYED_WORK(&qp->close_work, close_timed_out);
 	srn_stream_init(&qp->stream, &srn_qp_stream_ops);
+	srn_doorbell_init(qp);
 }

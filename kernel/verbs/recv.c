@@ -231,6 +231,7 @@ int srn_qp_rx_begin(struct srn_stream *s, const struct srn_rdmap_header *h, u32 
 	struct srn_qp *qp = stream_qp(s);
 	struct srn_qp_rx *rx = &qp->rx;
 
+	WRITE_ONCE(rx->segments, rx->segments + 1);
 	rx->header = *h;
 	rx->payload = payload;
 	/* Ready to receive, RFC 6581 section 9.2: it has a number but is no message. */

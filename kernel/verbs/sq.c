@@ -99,15 +99,6 @@ static bool flush_outstanding(struct srn_qp *qp)
 	return any;
 }
 
-/* Ask to be called for the next post. Return: there has been one already. */
-static bool rearm_doorbell(struct srn_qp *qp)
-{
-	WRITE_ONCE(qp->ctrl->sq_kick, 1);
-	/* Pairs with the fence between storing sq_prod and loading sq_kick. */
-	smp_mb();
-	return READ_ONCE(qp->ctrl->sq_prod) != qp->sq.prod;
-}
-
 /**
  * srn_sq_flush - complete everything that is outstanding, in order
  * @qp: queue pair in ERR whose stream has been stopped
@@ -131,7 +122,7 @@ void srn_sq_flush(struct srn_qp *qp)
 	}
 	/* What is posted from here on is rung for, so one look is enough. */
 	if (qp->map)
-		rearm_doorbell(qp);
+		srn_doorbell_rearm(qp);
 	while (qp->map && srn_sq_fetch(qp, true))
 		;
 	any = flush_outstanding(qp);
@@ -608,5 +599,5 @@ bool srn_qp_tx_idle(struct srn_stream *s)
 
 	if (qp->state == IB_QPS_SQD && srn_sq_drained(qp))
 		srn_stream_shutdown(s);
-	return qp->map && rearm_doorbell(qp);
+	return qp->map && srn_doorbell_idle(qp);
 }

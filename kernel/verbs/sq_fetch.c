@@ -96,7 +96,7 @@ bool srn_sq_fetch(struct srn_qp *qp, bool flushing)
 		return false;
 	}
 	if (!flushing && READ_ONCE(qp->ctrl->sq_kick))
-		WRITE_ONCE(qp->ctrl->sq_kick, 0);
+		WRITE_ONCE(qp->ctrl->sq_kick, SRN_KICK_NOT);
 	if (fetch_copy(sq, sq->user_ring + (size_t)(sq->prod & (sq->depth - 1)) * sq->user_stride,
 		       send)) {
 		send->wqe.flags = SRN_WR_SIGNALED;

@@ -115,6 +115,23 @@ TEST(Posting, WhatComesBeforeTheBadOneIsDone) {
     expect_quiet(ends.client.send_cq());
 }
 
+/// The kernel may be told of a stream of small messages in batches, but is not left to wait for the
+/// end of one by somebody who neither polls nor posts again.
+TEST(Posting, TheEndOfAStreamIsSent) {
+    constexpr int rounds = 30;
+    constexpr int messages = 200;
+    pair ends = connect_pair({.client = {.max_send_wr = messages + 1}});
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+        must(ends.server.qp().recv(softrnic::no_slices, round));
+        for (int i = 0; i < messages; ++i)
+            must(ends.client.qp().write(softrnic::no_slices, {},
+                                        {.flags = softrnic::send_flag::none}));
+        must(ends.client.qp().send(softrnic::no_slices, {.id = round}));
+        expect_good(next(ends.server.recv_cq()), round, IBV_WC_RECV);
+        expect_good(next(ends.client.send_cq()), round, IBV_WC_SEND);
+    }
+}
+
 TEST(Posting, BeforeTheConnection) {
     softrnic::connection end = must(softrnic::resolve(server_address(1)));
     must(end.create_queues(small));

@@ -19,10 +19,11 @@ struct shared_ring {
     alignas(64) std::uint32_t prod = 0;
     alignas(64) std::uint32_t cons = 0;
     std::uint32_t kick = 0;
+    std::uint32_t taken = 0;
     alignas(64) std::byte slots[depth * stride] = {};
 
     producer_ring producer(std::uint32_t limit) {
-        return producer_ring({&prod, &cons, &kick, slots, depth, stride, limit});
+        return producer_ring({&prod, &cons, &kick, &taken, slots, depth, stride, limit});
     }
 };
 
@@ -39,7 +40,7 @@ TEST(ProducerRing, FillsToTheGrantedLimitNotToTheDepth) {
         ring.push();
     }
     EXPECT_TRUE(ring.full());
-    EXPECT_FALSE(ring.publish());
+    EXPECT_EQ(ring.publish(), SRN_KICK_NOT);
     EXPECT_EQ(shared.prod, 5U);
     shared.cons = 1;
     EXPECT_FALSE(ring.full());
@@ -71,10 +72,28 @@ TEST(ProducerRing, AsksForADoorbellOnlyIfTheKernelWantsOne) {
     shared_ring shared;
     producer_ring ring = shared.producer(depth);
     ring.push();
-    EXPECT_FALSE(ring.publish());
-    shared.kick = 1;
+    EXPECT_EQ(ring.publish(), SRN_KICK_NOT);
+    shared.kick = SRN_KICK_NOW;
     ring.push();
-    EXPECT_TRUE(ring.publish());
+    EXPECT_EQ(ring.publish(), SRN_KICK_NOW);
+    shared.kick = SRN_KICK_LAZY;
+    ring.push();
+    EXPECT_EQ(ring.publish(), SRN_KICK_LAZY);
+    shared.kick = 77;  // of a later kernel
+    ring.push();
+    EXPECT_EQ(ring.publish(), SRN_KICK_NOW);
+}
+
+TEST(ProducerRing, CountsWhatALazyKernelHasNotSeen) {
+    shared_ring shared;
+    producer_ring ring = shared.producer(depth);
+    for (int i = 0; i < 3; ++i) ring.push();
+    (void)ring.publish();
+    EXPECT_EQ(ring.unseen(), 0U);
+    shared.kick = SRN_KICK_LAZY;
+    EXPECT_EQ(ring.unseen(), 3U);
+    shared.taken = 1;
+    EXPECT_EQ(ring.unseen(), 2U);
 }
 
 TEST(ProducerRing, ImplausibleConsumerIndexMeansFull) {
@@ -137,7 +156,7 @@ TEST(ProducerRing, LosesNoEntryAndNoDoorbellAgainstAThread) {
             while (ring.full()) std::this_thread::yield();
             std::memcpy(ring.slot(), &i, sizeof(i));
             ring.push();
-            if (ring.publish()) kernel.doorbell();
+            if (ring.publish() != SRN_KICK_NOT) kernel.doorbell();
         }
         while (load_acquire(&shared.cons) != total) std::this_thread::yield();
         doorbells = kernel.doorbells();

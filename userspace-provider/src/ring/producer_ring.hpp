@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "ring/shared_word.hpp"
+#include "softrnic-abi.h"
 
 namespace softrnic::provider {
 
@@ -18,7 +19,8 @@ public:
     struct place {
         std::uint32_t* prod;
         std::uint32_t* cons;
-        std::uint32_t* kick;  ///< null: the kernel looks by itself
+        std::uint32_t* kick;   ///< null: the kernel looks by itself
+        std::uint32_t* taken;  ///< read only if the kernel is lazy
         std::byte* slots;
         std::uint32_t depth;  ///< a power of two
         std::uint32_t stride;
@@ -45,18 +47,31 @@ public:
 
     void push() noexcept { ++prod_; }
 
-    /// Shows the kernel what was pushed. True if it has to be told by a doorbell.
+    /// Shows the kernel what was pushed. Returns whether it has to be told by a doorbell.
     // NOLINTNEXTLINE(readability-make-member-function-const): it writes, through a pointer
-    [[nodiscard]] bool publish() noexcept {
+    [[nodiscard]] srn_kick publish() noexcept {
         store_release(at_.prod, prod_);
-        if (at_.kick == nullptr) return false;
         // Either the kernel, about to stop, still sees the new index, or its request for a kick is
         // seen here.
         full_fence();
-        return load_relaxed(at_.kick) != 0;
+        return kick();
+    }
+
+    /// How much at most of what was published the kernel, if it is lazy, has not seen. Thread-safe.
+    [[nodiscard]] std::uint32_t unseen() const noexcept {
+        if (kick() != SRN_KICK_LAZY) return 0;
+        return load_relaxed(at_.prod) - load_relaxed(at_.taken);
     }
 
 private:
+    // An older kernel is never lazy, and a lazy one has filled in what it has taken.
+    [[nodiscard]] srn_kick kick() const noexcept {
+        if (at_.kick == nullptr) return SRN_KICK_NOT;
+        const std::uint32_t word = load_relaxed(at_.kick);
+        if (word == SRN_KICK_NOT) return SRN_KICK_NOT;
+        return word == SRN_KICK_LAZY ? SRN_KICK_LAZY : SRN_KICK_NOW;
+    }
+
     place at_{};
     std::uint32_t prod_ = 0;
     std::uint32_t cons_ = 0;  ///< as last seen, at most what the kernel has consumed

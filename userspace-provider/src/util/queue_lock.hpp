@@ -9,8 +9,9 @@
 
 namespace softrnic::provider {
 
-/// For std::lock_guard. Held for the time of writing or reading a few ring entries, never across a
-/// system call. It spins, and gives the processor away when the holder seems to have lost its own.
+/// For std::lock_guard. Held for the time of writing or reading a few ring entries, not across a
+/// system call where others would wait for that. It spins, and gives the processor away when the
+/// holder seems to have lost its own.
 class queue_lock {
 public:
     /// For a queue that one thread uses at a time, as a thread domain promises. Before first use.
@@ -19,6 +20,10 @@ public:
     void lock() noexcept {
         if (!enabled_) return;
         while (held_.exchange(true, std::memory_order_acquire)) wait();
+    }
+
+    [[nodiscard]] bool try_lock() noexcept {
+        return !enabled_ || !held_.exchange(true, std::memory_order_acquire);
     }
 
     void unlock() noexcept {

@@ -10,6 +10,7 @@
 #include "softrnic-abi.h"
 #include "util/mapping.hpp"
 #include "util/queue_lock.hpp"
+#include "verbs/lazy_doorbells.hpp"
 
 namespace softrnic::provider {
 
@@ -17,6 +18,7 @@ struct completion_queue : verbs_cq {
     mapping memory;
     alignas(SRN_LINE) queue_lock lock;  ///< of ring, except for arming
     completion_ring ring;
+    lazy_doorbells lazy;  ///< of the send queues that complete here
 };
 
 inline completion_queue* cq_of(ibv_cq* base) noexcept {

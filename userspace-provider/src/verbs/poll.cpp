@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-// Polling and arming a completion queue: no system call.
+// Polling and arming a completion queue: no system call, but for doorbells that have waited.
 #include <cerrno>
 #include <mutex>
 
@@ -31,8 +31,13 @@ void convert(const srn_cqe& cqe, ibv_wc& wc) noexcept {
 int poll_cq(ibv_cq* base, int count, ibv_wc* wc) noexcept {
     if (count <= 0) return 0;
     completion_queue& cq = *cq_of(base);
-    const std::lock_guard guard(cq.lock);
-    const int polled = cq.ring.poll(count, [&wc](const srn_cqe& cqe) { convert(cqe, *wc++); });
+    int polled = 0;
+    {
+        const std::lock_guard guard(cq.lock);
+        polled = cq.ring.poll(count, [&wc](const srn_cqe& cqe) { convert(cqe, *wc++); });
+    }
+    // There is nothing else to do. What this completes is polled next time.
+    if (polled == 0) cq.lazy.ring_all();
     return polled < 0 ? -EIO : polled;
 }
 

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <mutex>
 
+#include "verbs/cq.hpp"
 #include "verbs/doorbell.hpp"
 #include "verbs/qp.hpp"
 
@@ -10,12 +11,15 @@ namespace softrnic::provider {
 namespace {
 
 struct posted {
-    int error;            ///< of the request that *bad_wr names; those before it are posted
-    bool doorbell_asked;  ///< the kernel wants to be told
+    int error;      ///< of the request that *bad_wr names; those before it are posted
+    srn_kick kick;  ///< whether the kernel wants to be told
 };
 
+/// A lazy kernel is told of so many requests at the latest.
+constexpr std::uint32_t lazy_batch = 64;
+
 posted post_to(send_queue& sq, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
-    posted result{0, false};
+    posted result{0, SRN_KICK_NOT};
     bool pushed = false;
     const std::lock_guard guard(sq.lock);
     // A hint, to refuse what the kernel would refuse. A QP in error takes requests and flushes
@@ -36,16 +40,22 @@ posted post_to(send_queue& sq, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
         sq.ring.push();
         pushed = true;
     }
-    if (pushed) result.doorbell_asked = sq.ring.publish();
+    if (pushed) result.kick = sq.ring.publish();
+    // Who has filled the queue wants it emptied.
+    const std::uint32_t enough = result.error == ENOMEM ? 1 : lazy_batch;
+    if (sq.ring.unseen() >= enough) result.kick = SRN_KICK_NOW;
     return result;
 }
 
 }  // namespace
 
 int post_send(ibv_qp* base, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
-    const posted result = post_to(qp_of(base)->sq, wr, bad_wr);
+    queue_pair& qp = *qp_of(base);
+    posted result = post_to(qp.sq, wr, bad_wr);
+    if (result.kick == SRN_KICK_LAZY && !cq_of(base->send_cq)->lazy.add(qp))
+        result.kick = SRN_KICK_NOW;
     // Outside of the lock: the kernel transmits in this call.
-    if (result.doorbell_asked) {
+    if (result.kick == SRN_KICK_NOW) {
         if (const int error = ring(*base, doorbell::send)) {
             *bad_wr = wr;
             return error;

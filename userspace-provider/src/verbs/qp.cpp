@@ -8,6 +8,7 @@
 
 #include "util/memory.hpp"
 #include "uverbs/message.hpp"
+#include "verbs/cq.hpp"
 #include "verbs/pd.hpp"
 
 namespace softrnic::provider {
@@ -28,6 +29,7 @@ int set_up_send(queue_pair& qp, const srn_uresp_create_qp& ours,
         .prod = &control->sq_prod,
         .cons = &control->sq_cons,
         .kick = &control->sq_kick,
+        .taken = &control->sq_taken,
         .slots = qp.memory.at<std::byte>(ours.sq_offset),
         .depth = ours.sq_depth,
         .stride = ours.sq_stride,
@@ -50,6 +52,7 @@ int set_up_receive(queue_pair& qp, const srn_uresp_create_qp& ours,
         .prod = &control->rq_prod,
         .cons = &control->rq_cons,
         .kick = &control->rq_kick,
+        .taken = nullptr,
         .slots = qp.memory.at<std::byte>(ours.rq_offset),
         .depth = ours.rq_depth,
         .stride = ours.rq_stride,
@@ -115,6 +118,7 @@ int modify_qp_rate_limit(ibv_qp* base, ibv_qp_rate_limit_attr* limit) noexcept {
 }
 
 int destroy_qp(ibv_qp* base) noexcept {
+    if (base->send_cq != nullptr) cq_of(base->send_cq)->lazy.remove(*qp_of(base));
     // Waits until every event of this QP is acknowledged. Completions hold no reference to it.
     if (const int error = ibv_cmd_destroy_qp(base)) return error;
     reclaim(qp_of(base));

@@ -13,6 +13,7 @@
 #include "softrnic-abi.h"
 #include "util/mapping.hpp"
 #include "util/queue_lock.hpp"
+#include "verbs/lazy_doorbells.hpp"
 #include "verbs/receive_queue.hpp"
 
 namespace softrnic::provider {
@@ -22,6 +23,7 @@ struct send_queue {
     producer_ring ring;
     send_limits limits{};
     std::uint32_t* state = nullptr;  ///< srn_qp_ctrl.state
+    lazy_doorbell lazy;
 };
 
 /// The two queues are on lines of their own, for the threads that send and those that receive.

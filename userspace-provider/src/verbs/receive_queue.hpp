@@ -38,7 +38,7 @@ struct receive_queue {
             ring.push();
             pushed = true;
         }
-        if (pushed) result.doorbell_asked = ring.publish();
+        if (pushed) result.doorbell_asked = ring.publish() != SRN_KICK_NOT;
         return result;
     }
 };

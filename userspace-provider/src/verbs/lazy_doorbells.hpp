@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/// \file
+/// Doorbells that may wait: see enum srn_kick in softrnic-abi.h.
+#pragma once
+
+#include <atomic>
+
+#include "util/queue_lock.hpp"
+
+namespace softrnic::provider {
+
+struct queue_pair;
+
+/// A send queue's place in the list.
+struct lazy_doorbell {
+    std::atomic<bool> listed = false;
+    queue_pair* next = nullptr;  ///< guarded by the list
+};
+
+/// The queue pairs of a completion queue that have posted to a lazy kernel. Thread-safe.
+class lazy_doorbells {
+public:
+    /// Remembers to ring for @qp. False if it cannot wait for that: ring now.
+    [[nodiscard]] bool add(queue_pair& qp) noexcept;
+
+    /// Rings for all. Cheap if there is none. Somebody who does so already is not waited for.
+    void ring_all() noexcept {
+        if (first_.load(std::memory_order_relaxed) != nullptr) ring_listed();
+    }
+
+    /// Forgets @qp, which is about to be destroyed.
+    void remove(queue_pair& qp) noexcept;
+
+private:
+    void ring_listed() noexcept;
+
+    queue_lock lock_;  ///< of the list; held while ringing, so that nobody is destroyed meanwhile
+    std::atomic<queue_pair*> first_ = nullptr;
+};
+
+}  // namespace softrnic::provider

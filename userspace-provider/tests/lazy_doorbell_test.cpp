@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#include <gtest/gtest.h>
+#include <rdma/ib_user_verbs.h>
+
+#include <cerrno>
+
+#include "verbs/cq.hpp"
+#include "verbs_fixture.hpp"
+
+namespace softrnic::provider {
+namespace {
+
+class LazyDoorbell : public test::qp_test {
+protected:
+    void SetUp() override {
+        cq = create_cq(kernel.context(), 8, nullptr, 0);
+        ASSERT_NE(cq, nullptr);
+        attr.send_cq = cq;
+        qp_test::SetUp();
+        qp->send_cq = cq;
+        kernel.qp_control().sq_kick = SRN_KICK_LAZY;
+    }
+    void TearDown() override {
+        qp_test::TearDown();
+        EXPECT_EQ(destroy_cq(cq), 0);
+    }
+    int poll() {
+        ibv_wc wc{};
+        return poll_cq(cq, 1, &wc);
+    }
+
+    ibv_cq* cq = nullptr;
+};
+
+TEST_F(LazyDoorbell, WaitsForAnEmptyCompletionQueue) {
+    EXPECT_EQ(send(1), 0);
+    EXPECT_EQ(send(1), 0);
+    EXPECT_TRUE(kernel.doorbells.empty());
+    EXPECT_EQ(poll(), 0);
+    ASSERT_EQ(kernel.doorbells.size(), 1U);
+    EXPECT_EQ(kernel.doorbells[0].command, std::uint32_t{IB_USER_VERBS_CMD_POST_SEND});
+    EXPECT_EQ(kernel.doorbells[0].qp_handle, qp->handle);
+}
+
+TEST_F(LazyDoorbell, IsRungOnceForWhatWasPosted) {
+    EXPECT_EQ(send(1), 0);
+    EXPECT_EQ(poll(), 0);
+    EXPECT_EQ(poll(), 0);
+    EXPECT_EQ(kernel.doorbells.size(), 1U);
+    EXPECT_EQ(send(1), 0);
+    EXPECT_EQ(poll(), 0);
+    EXPECT_EQ(kernel.doorbells.size(), 2U);
+}
+
+TEST_F(LazyDoorbell, IsNotRungForWhatTheKernelHasSeen) {
+    EXPECT_EQ(send(2), 0);
+    kernel.qp_control().sq_taken = 2;
+    EXPECT_EQ(poll(), 0);
+    EXPECT_TRUE(kernel.doorbells.empty());
+}
+
+TEST_F(LazyDoorbell, IsNotRungForAKernelThatHasAwoken) {
+    EXPECT_EQ(send(1), 0);
+    kernel.qp_control().sq_kick = SRN_KICK_NOT;
+    EXPECT_EQ(poll(), 0);
+    EXPECT_TRUE(kernel.doorbells.empty());
+}
+
+TEST_F(LazyDoorbell, DoesNotWaitOnceThereIsABatch) {
+    kernel.qp_control().sq_taken = 2U - 64U;  // there were some before
+    EXPECT_EQ(send(1), 0);
+    EXPECT_TRUE(kernel.doorbells.empty());
+    EXPECT_EQ(send(1), 0);
+    EXPECT_EQ(kernel.doorbells.size(), 1U);
+}
+
+TEST_F(LazyDoorbell, DoesNotWaitOnceTheQueueIsFull) {
+    EXPECT_EQ(send(3), 0);
+    EXPECT_TRUE(kernel.doorbells.empty());
+    EXPECT_EQ(send(1), ENOMEM);
+    EXPECT_EQ(kernel.doorbells.size(), 1U);
+}
+
+TEST_F(LazyDoorbell, IsForgottenWithItsQueuePair) {
+    ibv_qp_init_attr other_attr = attr;
+    ibv_qp* const other = create_qp(pd, &other_attr);
+    ASSERT_NE(other, nullptr);
+    other->send_cq = cq;
+    kernel.qp_control().state = SRN_QP_CONNECTED;
+    kernel.qp_control().sq_kick = SRN_KICK_LAZY;
+    chain(1);
+    EXPECT_EQ(post_send(other, sends, &bad_send), 0);
+    EXPECT_EQ(destroy_qp(other), 0);
+    EXPECT_EQ(poll(), 0);
+    EXPECT_TRUE(kernel.doorbells.empty());
+}
+
+}  // namespace
+}  // namespace softrnic::provider
