@@ -62,13 +62,35 @@ static inline void srn_count(struct srn_counters __percpu *counters, enum srn_co
 	this_cpu_inc(counters->event[which]);
 }
 
-/* One FPDU with @payload bytes, the last one of its message or not. */
-static inline void srn_count_fpdu(struct srn_counters __percpu *counters, enum srn_direction to,
-				  u8 opcode, u32 payload, bool last)
+/* FPDUs of one opcode in a row that are not in the counters yet. */
+struct srn_tally {
+	u32 fpdus;
+	u32 messages;
+	u64 bytes;
+	u8 opcode;
+};
+
+static inline void srn_tally_flush(struct srn_counters __percpu *counters, enum srn_direction to,
+				   struct srn_tally *t)
 {
-	this_cpu_inc(counters->traffic[to].fpdus);
-	this_cpu_add(counters->traffic[to].messages[opcode & 15], last ? 1 : 0);
-	this_cpu_add(counters->traffic[to].bytes[opcode & 15], payload);
+	if (!t->fpdus)
+		return;
+	this_cpu_add(counters->traffic[to].fpdus, t->fpdus);
+	this_cpu_add(counters->traffic[to].messages[t->opcode & 15], t->messages);
+	this_cpu_add(counters->traffic[to].bytes[t->opcode & 15], t->bytes);
+	*t = (struct srn_tally) {};
+}
+
+/* One FPDU with @payload bytes, the last one of its message or not. */
+static inline void srn_tally_fpdu(struct srn_counters __percpu *counters, enum srn_direction to,
+				  struct srn_tally *t, u8 opcode, u32 payload, bool last)
+{
+	if (t->opcode != opcode)
+		srn_tally_flush(counters, to, t);
+	t->opcode = opcode;
+	t->fpdus++;
+	t->messages += last;
+	t->bytes += payload;
 }
 
 struct srn_counters __percpu *srn_counters_alloc(void);

@@ -10,7 +10,7 @@
 
 #include "../verbs/mem.h"
 
-/* A batch is closed at the first FPDU that reaches this. */
+/* A batch is closed before it exceeds this. */
 #define SRN_BATCH_BYTES		(64 * 1024)
 #define SRN_BATCH_IOV		256
 #define SRN_BATCH_MEMS		32

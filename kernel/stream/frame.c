@@ -95,7 +95,6 @@ static int build_plain(struct srn_stream *s, struct srn_tx_msg *msg, u32 header_
 	struct srn_tx_batch *b = s->batch;
 	u8 *header = srn_batch_reserve(b, header_len);
 	u32 crc = SRN_CRC_SEED;
-	u8 trailer[SRN_MAX_TRAILER];
 	int ret;
 
 	put_header(msg, header, len, last);
@@ -104,8 +103,8 @@ static int build_plain(struct srn_stream *s, struct srn_tx_msg *msg, u32 header_
 	ret = add_payload(s, msg, len, copy, &crc);
 	if (ret)
 		return ret;
-	ret = srn_put_trailer(trailer, header_len + len, s->framer.with_crc, crc);
-	memcpy(srn_batch_reserve(b, ret), trailer, ret);
+	srn_batch_reserve(b, srn_put_trailer(srn_batch_tail(b), header_len + len,
+					     s->framer.with_crc, crc));
 	return 0;
 }
 
@@ -163,7 +162,7 @@ int srn_frame_build(struct srn_stream *s, struct srn_tx_msg *msg)
 		return ret;
 	msg->done += len;
 	msg->open = !last;
-	srn_count_fpdu(s->counters, SRN_TX, msg->opcode, len, last);
+	srn_tally_fpdu(s->counters, SRN_TX, &s->tx_tally, msg->opcode, len, last);
 	trace_srn_fpdu_built(s, msg->opcode, len, last);
 	return 0;
 }

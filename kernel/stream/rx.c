@@ -51,8 +51,8 @@ static int rx_event(struct srn_stream *s, struct srn_fpdu_event *ev)
 			WRITE_ONCE(s->tx_hold, false);
 			srn_stream_kick_async(s);
 		}
-		srn_count_fpdu(s->counters, SRN_RX, s->parser.rdmap.opcode, s->parser.payload_len,
-			       s->parser.rdmap.last);
+		srn_tally_fpdu(s->counters, SRN_RX, &s->rx_tally, s->parser.rdmap.opcode,
+			       s->parser.payload_len, s->parser.rdmap.last);
 		trace_srn_fpdu_received(s, s->parser.rdmap.opcode, s->parser.payload_len,
 					s->parser.rdmap.last);
 		return s->ops->rx_end(s, &ev->term);
@@ -120,5 +120,6 @@ void srn_rx_input(struct srn_stream *s, struct sock *sk)
 	read_descriptor_t desc = { .arg.data = s, .count = 1 };
 
 	tcp_read_sock(sk, &desc, rx_actor);
+	srn_tally_flush(s->counters, SRN_RX, &s->rx_tally);
 	s->ops->rx_done(s);
 }

@@ -117,11 +117,13 @@ struct srn_stream {
 	struct srn_framer framer;
 	struct srn_tx_batch *batch;
 	struct srn_tx_msg msg;
+	struct srn_tally tx_tally;
 	struct delayed_work tx_work;
 
 	/* Receive: fields of the receiver. */
 	struct srn_fpdu_parser parser ____cacheline_aligned;
 	bool rx_stopped;
+	struct srn_tally rx_tally;
 	struct srn_term_code term;	/* valid once ended with a violation */
 	u8 term_header[SRN_MAX_HEADER];
 	u8 term_header_len;

@@ -2,6 +2,9 @@
 /*
  * The transmit engine: who transmits, and when. One pending batch goes to the socket.
  */
+#include <linux/tcp.h>
+#include <net/tcp.h>
+
 #include "../verbs/device.h"
 #include "batch.h"
 #include "frame.h"
@@ -15,16 +18,32 @@
 #define RETRY_DELAY	msecs_to_jiffies(10)
 #define TERMINATE_TIMEOUT (2 * HZ)
 
+/*
+ * Bytes after which a batch is closed: what TCP makes one buffer of, so that no rest of it
+ * goes through the stack by itself.
+ */
+static u32 batch_limit(const struct sock *sk, u32 mss)
+{
+	u32 room = READ_ONCE(sk->sk_gso_max_size);
+	u32 segments;
+
+	room = room > MAX_TCP_HEADER + 1 ? room - MAX_TCP_HEADER - 1 : 0;
+	segments = min_t(u32, room / mss, READ_ONCE(sk->sk_gso_max_segs));
+	return min_t(u32, max(segments, 1u) * mss, SRN_BATCH_BYTES);
+}
+
 /* Fill the batch. Return: 0 or a negative errno; *verdict is why it was closed. */
 static int batch_build(struct srn_stream *s, enum srn_tx_verdict *verdict)
 {
 	struct srn_tx_batch *b = s->batch;
+	u32 mss = max(READ_ONCE(tcp_sk(s->sock->sk)->mss_cache), 1u);
+	u32 limit = batch_limit(s->sock->sk, mss);
 	int ret = 0;
 
 	*verdict = SRN_TX_MESSAGE;
 	local_bh_disable();
 	rcu_read_lock();
-	while (b->bytes < SRN_BATCH_BYTES) {
+	while (!b->bytes || b->bytes + mss <= limit) {
 		if (!s->msg.open) {
 			srn_cursor_release(&s->msg.source);
 			*verdict = s->ops->tx_next(s, &s->msg, !b->bytes);
@@ -46,6 +65,7 @@ static int batch_build(struct srn_stream *s, enum srn_tx_verdict *verdict)
 	local_bh_enable();
 	if (ret == -ENOBUFS)
 		ret = 0;
+	srn_tally_flush(s->counters, SRN_TX, &s->tx_tally);
 	srn_batch_close(b);
 	return ret;
 }
@@ -216,6 +236,12 @@ void srn_tx_release(struct srn_stream *s)
 	s->msg.open = false;
 }
 
+static void count_terminate(struct srn_stream *s, u32 len)
+{
+	srn_tally_fpdu(s->counters, SRN_TX, &s->tx_tally, SRN_OP_TERMINATE, len, true);
+	srn_tally_flush(s->counters, SRN_TX, &s->tx_tally);
+}
+
 static int send_until(struct socket *sock, struct iov_iter *iter, unsigned long end)
 {
 	if (time_after_eq(jiffies, end))
@@ -257,6 +283,6 @@ int srn_tx_terminate(struct srn_stream *s, const u8 *payload, u32 len)
 	while (iov_iter_count(&iter) && ret >= 0)
 		ret = send_until(s->sock, &iter, end);
 	if (ret >= 0)
-		srn_count_fpdu(s->counters, SRN_TX, SRN_OP_TERMINATE, len, true);
+		count_terminate(s, len);
 	return min(ret, 0);
 }

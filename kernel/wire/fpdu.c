@@ -110,23 +110,17 @@ static int verify_early(struct srn_fpdu_parser *p, const u8 *data, u32 len)
 	return 0;
 }
 
-static u32 parse_header(struct srn_fpdu_parser *p, const u8 *data, u32 len,
-			struct srn_fpdu_event *ev)
+/* Collect length field and header. Return: bytes used; the stage tells whether they are whole. */
+static u32 collect_header(struct srn_fpdu_parser *p, const u8 *data, u32 len,
+			  struct srn_fpdu_event *ev)
 {
-	u32 used = 0, need, take, ulpdu;
+	u32 used = 0, need, take;
 
-	if (!p->have) {
-		p->crc_verified = false;
-		p->fpdu = p->position;
-		if (verify_early(p, data, len))
-			return fail(p, ev, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_CRC));
-	}
+	ev->type = SRN_FPDU_MORE;
 	while (p->have < (need = header_need(p->header, p->have))) {
 		take = need - p->have < len - used ? need - p->have : len - used;
-		if (!take) {
-			ev->type = SRN_FPDU_MORE;
+		if (!take)
 			return used;
-		}
 		memcpy(p->header + p->have, data + used, take);
 		/* A marker may lie within the header: sum up as it comes. */
 		if (p->markers && p->with_crc)
@@ -140,6 +134,32 @@ static u32 parse_header(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 			return used;
 		}
 	}
+	ev->type = SRN_FPDU_HEADER;
+	return used;
+}
+
+static u32 parse_header(struct srn_fpdu_parser *p, const u8 *data, u32 len,
+			struct srn_fpdu_event *ev)
+{
+	u32 used, need, ulpdu;
+
+	if (!p->have) {
+		p->crc_verified = false;
+		p->fpdu = p->position;
+		if (verify_early(p, data, len))
+			return fail(p, ev, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_CRC));
+	}
+	if (!p->have && !p->markers && len >= SRN_MAX_HEADER &&
+	    ulpdu_length(data) + SRN_MPA_LENGTH >= SRN_MAX_HEADER) {
+		/* The common case, in one copy of constant length. */
+		memcpy(p->header, data, SRN_MAX_HEADER);
+		used = header_need(data, SRN_MAX_HEADER);
+	} else {
+		used = collect_header(p, data, len, ev);
+		if (ev->type != SRN_FPDU_HEADER)
+			return used;
+	}
+	need = header_need(p->header, SRN_MAX_HEADER);
 	ulpdu = ulpdu_length(p->header);
 	p->header_len = need;
 	p->payload_len = ulpdu + SRN_MPA_LENGTH - need;
@@ -179,7 +199,9 @@ static u32 parse_trailer(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 
 	if (take > len)
 		take = len;
-	memcpy(p->trailer + p->have, data, take);
+	/* Nobody looks at one that is whole and checked. */
+	if (take < p->trailer_len || (p->with_crc && !p->crc_verified))
+		memcpy(p->trailer + p->have, data, take);
 	p->have += take;
 	if (p->have < p->trailer_len) {
 		ev->type = SRN_FPDU_MORE;
