@@ -196,7 +196,12 @@ void srn_stream_kick_async(struct srn_stream *s)
  */
 void srn_tx_work(struct work_struct *work)
 {
-	tx_run(container_of(to_delayed_work(work), struct srn_stream, tx_work));
+	struct srn_stream *s = container_of(to_delayed_work(work), struct srn_stream, tx_work);
+
+	/* A stream that is being set up or taken down has no link to count for. */
+	if (s->counters)
+		srn_count(s->counters, SRN_COUNT_WORKER);
+	tx_run(s);
 }
 
 /**

@@ -62,7 +62,8 @@ int srn_cq_push(struct srn_cq *cq, const struct srn_cqe *cqe)
  * @solicited: one of them was solicited or failed
  *
  * Context: any; no lock of this module and no memory access may be held, since a
- * kernel consumer may post from its handler.
+ * kernel consumer may post from its handler. The handler runs without preemption,
+ * so that what it posts to another queue pair is not transmitted on top of this stack.
  */
 void srn_cq_notify(struct srn_cq *cq, bool solicited)
 {
@@ -76,8 +77,11 @@ void srn_cq_notify(struct srn_cq *cq, bool solicited)
 	if (xchg(&cq->ctrl->arm, SRN_CQ_ARM_NONE) == SRN_CQ_ARM_NONE)
 		return;
 	srn_count(to_srn_dev(cq->ibcq.device)->counters, SRN_COUNT_CQ_EVENTS);
-	if (cq->ibcq.comp_handler)
-		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+	if (!cq->ibcq.comp_handler)
+		return;
+	preempt_disable();
+	cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+	preempt_enable();
 }
 
 /**

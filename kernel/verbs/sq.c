@@ -145,14 +145,23 @@ bool srn_sq_drained(struct srn_qp *qp)
 	       (!qp->map || READ_ONCE(qp->ctrl->sq_prod) == qp->sq.prod);
 }
 
+/*
+ * May this kernel consumer's own context transmit, which sleeps for the socket lock? A kernel
+ * that does not count spinlocks cannot tell.
+ */
+static bool may_transmit_here(void)
+{
+	return preemptible() && !rcu_preempt_depth();
+}
+
 /**
  * srn_post_send - post sends of a kernel consumer, or a process's doorbell
  * @ibqp: queue pair
  * @wr: work requests; NULL for a doorbell
  * @bad_wr: first one that was not posted
  *
- * Context: any for a kernel consumer; a doorbell comes in process context and
- * transmits there.
+ * Context: any for a kernel consumer, which transmits itself where it may sleep; a doorbell
+ * comes in process context and transmits there.
  */
 int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		  const struct ib_send_wr **bad_wr)
@@ -186,7 +195,7 @@ int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		srn_sq_flush(qp);
 	else if (READ_ONCE(qp->state) != IB_QPS_RTS)
 		;	/* not connected yet, or end_work will flush it */
-	else if (qp->kernel)
+	else if (qp->kernel && !may_transmit_here())
 		srn_stream_kick_async(&qp->stream);
 	else
 		srn_stream_kick(&qp->stream);

@@ -49,6 +49,22 @@ client_ready()
 	}
 }
 
+# counter NAME: of all links of this machine.
+counter()
+{
+	awk '{ sum += $1 } END { print sum + 0 }' \
+		/sys/class/infiniband/*/ports/1/hw_counters/"$1"
+}
+
+# Workers are for Read Responses, and for a socket that was full.
+few_worker_runs()
+{
+	local runs sends
+	runs=$(counter tx_worker_runs) sends=$(counter tx_send_messages)
+	echo "$runs for $sends messages"
+	((sends > 100 && runs * 4 < sends))
+}
+
 mount_version()
 {
 	VERS=$1
@@ -227,6 +243,7 @@ done
 run_check "howto: server stops" howto server stop
 run_check "the rest of the server ends" on_server server_ends
 run_check "every block of the howto was run" howto_complete
+run_check "requests are transmitted by who posts them" few_worker_runs
 run_check "links deleted" links_deleted
 dismiss_server
 finish
