@@ -10,10 +10,11 @@ SERVER_LOG=/tmp/server.log CLIENT_LOG=/tmp/client.log
 CLIENT_LIMIT=90 SERVER_TIMEOUT=120
 PORT=18515
 
-# With one CPU a poller must not keep it from its peer.
+# With one CPU a poller must not keep it from its peer, nor from the kernel's own threads, with
+# whom it would share it fairly however often it yields.
 LIBRARIES=$PWD/libsteady_clock.so
-(($(nproc) > 1)) || LIBRARIES+=:$PWD/libyield_poll.so
 PRELOAD=(env "LD_PRELOAD=$LIBRARIES")
+(($(nproc) > 1)) || PRELOAD=(nice -n 19 env "LD_PRELOAD=$LIBRARIES:$PWD/libyield_poll.so")
 
 # A process that yields keeps the CPU all the same if that is fairer by more than the
 # granularity. User Mode Linux counts run time in ticks, which somebody who yields at once never
