@@ -13,6 +13,8 @@
 . ./drivers.sh
 # shellcheck source=tests/bench/measure.sh
 . ./measure.sh
+# shellcheck source=tests/bench/memory.sh
+. ./memory.sh
 # shellcheck source=tests/bench/nvme.sh
 . ./nvme.sh
 
@@ -34,7 +36,7 @@ figures()
 # measure_with DRIVER: one figure of the cell.
 measure_with()
 {
-	MIB_S='' MSG_S='' USEC='' RETRIES=0
+	MIB_S='' MSG_S='' USEC='' BYTES='' RETRIES=0
 	local problem=''
 	if ! path_up "$path" || ! driver_up "$1" "$crc"; then
 		problem="$DRIVER_PROBLEM"
@@ -42,11 +44,11 @@ measure_with()
 		problem="$MEASURE_PROBLEM"
 	fi
 	driver_down "$1"
-	echo "$BENCH_RIG,$BENCH_BOOT,$round,$1,$path,$crc,$operation,$size,$qps,$list,$MIB_S,$MSG_S,$USEC,$RETRIES" >> "$RAW"
+	echo "$BENCH_RIG,$BENCH_BOOT,$round,$1,$path,$crc,$operation,$size,$qps,$list,$MIB_S,$MSG_S,$USEC,$BYTES,$RETRIES" >> "$RAW"
 	done_figures=$((done_figures + 1))
 	printf '%4d/%d  %-8s %-8s crc %-3s %-9s %7d B  %2d QP  list %2d  %s\n' "$done_figures" \
 		"$all_figures" "$1" "$path" "$crc" "$operation" "$size" "$qps" "$list" \
-		"${problem:-${MIB_S:+$MIB_S MiB/s }${MSG_S:+$MSG_S/s }${USEC:+$USEC us}}$( ((RETRIES)) && echo ", $RETRIES retries")"
+		"${problem:-${MIB_S:+$MIB_S MiB/s }${MSG_S:+$MSG_S/s }${USEC:+$USEC us}${BYTES:+$BYTES bytes}}$( ((RETRIES)) && echo ", $RETRIES retries")"
 }
 
 measure_round()

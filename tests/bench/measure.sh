@@ -4,7 +4,7 @@
 # shellcheck disable=SC2034,SC2154  # the cell comes from guest.sh, which takes the result
 #
 # One figure of one driver. Each measure_…() reads the cell's variables (operation, size,
-# qps, list), sets MIB_S, MSG_S or USEC, and RETRIES or, if it fails, MEASURE_PROBLEM.
+# qps, list), sets MIB_S, MSG_S, USEC or BYTES, and RETRIES or, if it fails, MEASURE_PROBLEM.
 
 SERVER_LOG=/tmp/server.log CLIENT_LOG=/tmp/client.log
 CLIENT_LIMIT=90 SERVER_TIMEOUT=120

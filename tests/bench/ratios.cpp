@@ -17,7 +17,7 @@ struct target {
     std::string rigs;
     std::string cell;
     metric unit;
-    /// The driver to compare with.
+    /// The driver to compare with; nobody: with the factor alone.
     std::string against;
     std::string its_cell;
     bool at_least;
@@ -48,12 +48,14 @@ ratio compare(const samples& all, const target& t, const std::string& rig, const
     for (const std::string_view driver : drivers)
         result.medians.push_back(all.comparable(rig, driver, ours_in, t.unit));
     result.target = (t.at_least ? ">= " : "<= ") + t.factor;
-    result.target += " x " + t.against;
+    if (!t.against.empty()) result.target += " x " + t.against;
     if (t.against == drivers[0]) result.target += "'s in " + t.its_cell;
 
     const std::optional<double> ours = result.medians[0];
     std::optional<double> theirs;
-    if (const auto its_cell = measured_cell(all, t.its_cell))
+    if (t.against.empty())
+        theirs = 1;
+    else if (const auto its_cell = measured_cell(all, t.its_cell))
         theirs = all.median(rig, t.against, *its_cell, t.unit);
     if (!ours || !theirs) return result;
     result.value = *ours / *theirs;

@@ -34,8 +34,8 @@ struct cell {
     auto operator<=>(const cell&) const = default;
 };
 
-enum class metric { mib_s, msg_s, usec };
-inline constexpr std::array<std::string_view, 3> metric_names{"mib_s", "msg_s", "usec"};
+enum class metric { mib_s, msg_s, usec, bytes };
+inline constexpr std::array<std::string_view, 4> metric_names{"mib_s", "msg_s", "usec", "bytes"};
 metric metric_named(std::string_view name);
 
 /// The figures of one driver in one cell: those of all rounds.

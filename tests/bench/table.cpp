@@ -27,6 +27,8 @@ const std::array sections{
             }},
     section{"Latency, µs", metric::usec,
             [](const cell& c) { return c.operation.ends_with("_lat"); }},
+    section{"Kernel memory of an idle connection's end, without socket and rings, bytes",
+            metric::bytes, [](const cell& c) { return c.operation == "memory"; }},
 };
 
 bool measured(const samples& all, const std::string& rig, const cell& c, metric m) {
