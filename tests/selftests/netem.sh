@@ -115,6 +115,22 @@ steady_over()
 	return "$status"
 }
 
+# New connections of both ends with or without CRC: without, payload is not copied before TCP.
+crc()
+{
+	echo "$1" > /sys/class/infiniband/srna/mpa/crc && echo "$1" > /sys/class/infiniband/srnb/mpa/crc
+}
+
+steady_without_crc()
+{
+	local status
+	crc 0 || return
+	steady_over "$@"
+	status=$?
+	crc 1
+	return "$status"
+}
+
 with_result()
 {
 	local name=$1
@@ -178,6 +194,8 @@ if degrade delay 0ms; then
 	with_result "duplicates" steady_over duplicate 10%
 	with_result "delay with jitter" steady_over delay 10ms 5ms
 	with_result "wrong bits in 1 %, which TCP sees" steady_over corrupt 1%
+	with_result "loss and another order, without CRC" steady_without_crc loss 1% \
+		delay 5ms reorder 25% 50%
 	with_result "everything at a time" steady_over delay 3ms 2ms loss 1% duplicate 2% \
 		reorder 10% corrupt 1%
 else
