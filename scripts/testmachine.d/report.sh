@@ -54,6 +54,8 @@ report_run()
 		sed 's/^/testmachine: softrnic leaked: /' "$OUT/.leaked" >&2
 		[[ $status != 0 ]] || status=99 kind="softrnic leaked"
 	fi
+	[[ ! -s $OUT/allowed-leaks.log ]] ||
+		say "the kernel's own leaks, allowed (kmemleak.awk): $(wc -l < "$OUT/allowed-leaks.log")"
 
 	if ((status != 0)); then
 		show_tail "$log"
