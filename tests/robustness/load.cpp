@@ -9,6 +9,7 @@
 #include <mutex>
 #include <random>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -125,10 +126,15 @@ void serve(const softrnic::address& where) {
     std::vector<std::thread> served;
     while (!over()) {
         auto request = listener.next(200ms);
-        if (request)
+        if (!request) {
+            if (request.error().code == ENODEV) device_gone = true;
+            continue;
+        }
+        try {
             served.emplace_back(serve_one, std::move(*request));
-        else if (request.error().code == ENODEV)
-            device_gone = true;
+        } catch (const std::system_error& no_thread) {
+            refusals.add(no_thread.what());
+        }
     }
     for (std::thread& t : served) t.join();
     watcher.join();
