@@ -250,7 +250,7 @@ void print_totals() {
     std::fflush(stdout);
 }
 
-/// At its end the program has this long to come to it.
+/// At its end the program has five minutes to come to it: longer than others watch it.
 void stop_after(std::chrono::seconds time) {
     std::thread([time] {
         const auto end = clock_type::now() + time;
@@ -264,7 +264,7 @@ void stop_after(std::chrono::seconds time) {
             print_totals();
         }
         stopped = true;
-        std::this_thread::sleep_for(60s);
+        std::this_thread::sleep_for(5min);
         die("it does not come to an end");
     }).detach();
 }

@@ -6,7 +6,8 @@
 # Everything that can happen to links, mixed at random, for a long time; run by "make soak".
 # All the while a reference load on a link of its own must lose nothing.
 #
-# MINUTES: how long (30). SEED: of what happens; printed, by chance otherwise.
+# MINUTES: how long (30). SEED: of what happens; printed, by chance otherwise. THINGS: what can
+# happen, instead of all the functions in ACTIONS.
 . lib/ktap.sh
 . lib/churn.sh
 
@@ -23,6 +24,7 @@ ACTIONS=(
 	strangers perftest perftest rpings verbs_tests verbs_tests
 	scribblers scribblers uverbs_fuzzer
 )
+[[ -z ${THINGS:-} ]] || read -ra ACTIONS <<< "$THINGS"
 declare -A DONE=() FAILED=()
 
 between() { echo $(($1 + RANDOM % ($2 - $1 + 1))); }

@@ -41,12 +41,24 @@ both_devices_busy()
 both_gone() { process_gone "$client" && process_gone "$server"; }
 process_gone() { ! kill -0 "$1" 2> /dev/null; }
 
+# where_it_waits PID…: each thread's system call and way into the kernel.
+where_it_waits()
+{
+	local thread
+	for thread in "${@/#//proc/}"; do
+		for thread in "$thread"/task/*; do
+			echo "${thread#/proc/} $(cat "$thread/comm" "$thread/syscall" | xargs):" \
+				"$(sed 's/.* //; s/+.*//' "$thread/stack" | xargs)"
+		done
+	done 2> /dev/null
+}
+
 # told PID LOG: this user ended by itself because its device went.
 told()
 {
 	wait_until "$PATIENCE" process_gone "$1" || {
 		echo "it does not notice: $2"
-		cat "/proc/$1/stack" 2> /dev/null
+		where_it_waits "$1"
 		return 1
 	}
 	wait "$1"
@@ -61,7 +73,8 @@ end_load()
 {
 	kill -TERM "$client" "$server" 2> /dev/null
 	wait_until "$PATIENCE" both_gone || {
-		echo "the load does not end: $(cat "/proc/$client/stack" "/proc/$server/stack")"
+		echo "the load does not end"
+		where_it_waits "$client" "$server"
 		return 1
 	}
 	wait "$client" || {
