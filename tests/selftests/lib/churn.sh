@@ -44,9 +44,9 @@ process_gone() { ! kill -0 "$1" 2> /dev/null; }
 # where_it_waits PID…: each thread's system call and way into the kernel.
 where_it_waits()
 {
-	local thread
-	for thread in "${@/#//proc/}"; do
-		for thread in "$thread"/task/*; do
+	local process thread
+	for process in "$@"; do
+		for thread in "/proc/$process/task"/*; do
 			echo "${thread#/proc/} $(cat "$thread/comm" "$thread/syscall" | xargs):" \
 				"$(sed 's/.* //; s/+.*//' "$thread/stack" | xargs)"
 		done
