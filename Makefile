@@ -94,7 +94,7 @@ MINUTES ?= 30
 SEED ?= $(shell od -An -N2 -tu2 /dev/urandom | tr -d ' ')
 .PHONY: soak
 soak: $(if $(K),debug-module,guest-module) tests ## everything at once, at random, for long (MINUTES=30, SEED=…, K=uml: debug kernel)
-	@MINUTES=$(MINUTES) SEED=$(SEED) SRN_ENV='MINUTES SEED' SRN_KERNEL=$(or $(K),stock) \
+	@MINUTES=$(MINUTES) SEED=$(SEED) SRN_ENV='MINUTES SEED THINGS' SRN_KERNEL=$(or $(K),stock) \
 		SRN_TESTS=tests/soak SRN_TIMEOUT=$$(($(MINUTES) * 60 + 600)) \
 		scripts/run-tests --verbose guest soak
 

@@ -56,12 +56,20 @@ static void add_scope(struct srn_ep *ep, struct sockaddr_storage *a)
 		in6->sin6_scope_id = ep->dev->netdev->ifindex;
 }
 
-static int start_connect(struct srn_ep *ep)
+static void set_any_port(struct sockaddr_storage *a)
+{
+	/* In both families it is at the same place. */
+	((struct sockaddr_in *)a)->sin_port = 0;
+}
+
+static int start_connect(struct srn_ep *ep, bool any_port)
 {
 	struct sockaddr_storage local = ep->cm_id->m_local_addr;
 	struct sockaddr_storage remote = ep->cm_id->m_remote_addr;
 	int ret;
 
+	if (any_port)
+		set_any_port(&local);
 	ret = srn_sock_create(ep->dev->net, remote.ss_family, &ep->sock);
 	if (ret)
 		return ret;
@@ -73,7 +81,7 @@ static int start_connect(struct srn_ep *ep)
 	ret = kernel_bind(ep->sock, (struct sockaddr *)&local, address_len(&local));
 	if (ret == -EADDRINUSE) {
 		/* The core's port numbers are its own; a TCP program has this one. */
-		((struct sockaddr_in *)&local)->sin_port = 0;
+		set_any_port(&local);
 		ret = kernel_bind(ep->sock, (struct sockaddr *)&local, address_len(&local));
 	}
 	if (ret)
@@ -124,7 +132,7 @@ int srn_cm_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 	ret = ep->private_len && !ep->private_data ? -ENOMEM : srn_ep_take_qp(ep, param->qpn);
 	srn_ep_take_cm_id(ep, cm_id);
 	if (!ret)
-		ret = start_connect(ep);
+		ret = start_connect(ep, false);
 	if (ret)
 		srn_ep_close(ep, false);
 	mutex_unlock(&ep->lock);
@@ -150,7 +158,10 @@ static int send_request(struct srn_ep *ep)
 	return srn_ep_send_frame(ep, &f, ep->private_data, ep->private_len);
 }
 
-/* A peer that knows only revision 1 hangs up on a request of revision 2. */
+/*
+ * A peer that knows only revision 1 hangs up on a request of revision 2. Until it has
+ * acknowledged that we hang up, too, the pair of ports is taken: for a round trip at least.
+ */
 static bool fall_back(struct srn_ep *ep)
 {
 	if (ep->revision < 2 || ep->have || ep->private_len > SRN_MPA_MAX_PRIVATE)
@@ -159,7 +170,7 @@ static bool fall_back(struct srn_ep *ep)
 	srn_sock_unhook(ep->sock->sk);
 	sock_release(ep->sock);
 	ep->sock = NULL;
-	return !start_connect(ep);
+	return !start_connect(ep, true);
 }
 
 /* The first and last FPDU says why there will be no more. RFC 6581 section 8. */

@@ -116,7 +116,7 @@ void srn_linger(struct srn_device *dev, struct socket *sock)
 	release_sock(sk);
 
 	spin_lock_bh(&dev->lock);
-	keep = !dev->closing && dev->num_lingering < LINGER_MAX && !all_done(sk);
+	keep = !READ_ONCE(dev->closing) && dev->num_lingering < LINGER_MAX && !all_done(sk);
 	if (keep) {
 		list_add(&l->node, &dev->lingering);
 		dev->num_lingering++;

@@ -243,8 +243,8 @@ static int modify_to_reset(struct srn_qp *qp)
 	ok = !qp->ep && (qp->state != IB_QPS_ERR || qp->ended) &&
 	     srn_qp_set_state(qp, IB_QPS_RESET);
 	if (ok) {
-		qp->ended = false;
-		qp->peer_closed = false;
+		WRITE_ONCE(qp->ended, false);
+		WRITE_ONCE(qp->peer_closed, false);
 		qp->end_event = 0;
 	}
 	spin_unlock(&qp->state_lock);

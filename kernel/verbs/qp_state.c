@@ -201,7 +201,7 @@ bool srn_qp_fail(struct srn_qp *qp, enum ib_event_type event, const struct srn_t
 		queue_work(srn_wq, &qp->end_work);
 	}
 	/* What the peer sent in front of its FIN says more than the FIN. */
-	if (!first && event && qp->peer_closed && !qp->ended && !qp->end_event)
+	if (!first && event && READ_ONCE(qp->peer_closed) && !qp->ended && !qp->end_event)
 		qp->end_event = event;
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 	if (first && reason)
@@ -331,7 +331,7 @@ static bool stop_stream(struct srn_qp *qp)
 	if (!qp->stream.sock)
 		return false;
 	srn_count(qp->dev->counters, SRN_COUNT_CLOSED);
-	if (qp->peer_closed) {
+	if (READ_ONCE(qp->peer_closed)) {
 		srn_stream_drain(&qp->stream);
 		if (!srn_fpdu_at_boundary(&qp->stream.parser))
 			srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, NULL);
@@ -368,7 +368,7 @@ static void qp_end_work(struct work_struct *work)
 	mutex_lock(&qp->conn_mutex);
 	connected = stop_stream(qp);
 	spin_lock_irq(&qp->state_lock);
-	qp->ended = qp->state == IB_QPS_ERR;
+	WRITE_ONCE(qp->ended, qp->state == IB_QPS_ERR);
 	ep = qp->ep;
 	qp->ep = NULL;
 	spin_unlock_irq(&qp->state_lock);

@@ -92,7 +92,7 @@ static int begin_write(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 
 	/* STag and offset of an empty Write mean nothing, RFC 5041 section 5.1. */
 	if (!payload)
 		return 0;
-	if (!(qp->access & IB_ACCESS_REMOTE_WRITE)) {
+	if (!(READ_ONCE(qp->access) & IB_ACCESS_REMOTE_WRITE)) {
 		*term = write_fault(SRN_MEM_NO_ACCESS);
 		return -EPROTO;
 	}
@@ -395,7 +395,7 @@ static enum srn_mem_fault execute_atomic(struct srn_qp *qp, const struct srn_ato
 	u32 len;
 
 	*aligned = true;
-	if (!(qp->access & IB_ACCESS_REMOTE_ATOMIC))
+	if (!(READ_ONCE(qp->access) & IB_ACCESS_REMOTE_ATOMIC))
 		return SRN_MEM_NO_ACCESS;
 	cursor_start(qp, &c, &sge, 1, false, IB_ACCESS_REMOTE_ATOMIC);
 	fault = srn_cursor_peek(&c, SRN_ATOMIC_SIZE, &at, &len);
@@ -489,7 +489,7 @@ static int end_read_request(struct srn_qp *qp, struct srn_term_code *term)
 	r->src.lkey = be32_to_cpu(w.src_stag);
 	r->src.addr = be64_to_cpu(w.src_to);
 	r->src.length = be32_to_cpu(w.size);
-	if (r->src.length && !(qp->access & IB_ACCESS_REMOTE_READ))
+	if (r->src.length && !(READ_ONCE(qp->access) & IB_ACCESS_REMOTE_READ))
 		fault = SRN_MEM_NO_ACCESS;
 	else if (r->sink_to + r->src.length < r->sink_to)
 		fault = SRN_MEM_WRAP;

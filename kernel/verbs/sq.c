@@ -140,7 +140,7 @@ void srn_sq_flush(struct srn_qp *qp)
 bool srn_sq_drained(struct srn_qp *qp)
 {
 	/* Acquire: pairs with srn_sq_post(). */
-	return qp->sq.cons == smp_load_acquire(&qp->sq.prod) &&
+	return READ_ONCE(qp->sq.cons) == smp_load_acquire(&qp->sq.prod) &&
 	       qp->irq.cons == READ_ONCE(qp->irq.prod) &&
 	       (!qp->map || READ_ONCE(qp->ctrl->sq_prod) == qp->sq.prod);
 }
@@ -167,6 +167,7 @@ int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		  const struct ib_send_wr **bad_wr)
 {
 	struct srn_qp *qp = to_srn_qp(ibqp);
+	enum ib_qp_state state;
 	unsigned long flags;
 	bool ended;
 	int ret = 0;
@@ -177,7 +178,8 @@ int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	}
 	if (qp->kernel) {
 		spin_lock_irqsave(&qp->sq.lock, flags);
-		if (qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQD && qp->state != IB_QPS_ERR)
+		state = READ_ONCE(qp->state);
+		if (state != IB_QPS_RTS && state != IB_QPS_SQD && state != IB_QPS_ERR)
 			ret = -EINVAL;
 		for (; wr && !ret; wr = wr->next) {
 			ret = srn_sq_post(qp, wr);
@@ -606,7 +608,7 @@ bool srn_qp_tx_idle(struct srn_stream *s)
 {
 	struct srn_qp *qp = stream_qp(s);
 
-	if (qp->state == IB_QPS_SQD && srn_sq_drained(qp))
+	if (READ_ONCE(qp->state) == IB_QPS_SQD && srn_sq_drained(qp))
 		srn_stream_shutdown(s);
 	return qp->map && srn_doorbell_idle(qp);
 }

@@ -93,36 +93,71 @@ read_needs()
 	done
 }
 
-# Run one test; leave its logs and ".counts" in its folder.
+# Two runs of a test in one clone would take each other's logs for their own: the second
+# waits until the first has been counted. The test machine locks the same file, unless
+# it is told that its caller has done so.
+lock_logs()
+{
+	mkdir -p "$1"
+	exec {LOG_LOCK}> "$1/.lock"
+	flock --nonblock "$LOG_LOCK" || {
+		echo "run-tests: another run uses ${1#"$TOP"/}, waiting for its end" >&2
+		flock "$LOG_LOCK"
+	}
+	# What the last run left shall not count if this one does not even start.
+	rm -f "$1/output.log"
+}
+
+# Whatever the run may have left behind has the file open, too.
+unlock_logs()
+{
+	flock --unlock "$LOG_LOCK"
+	exec {LOG_LOCK}>&-
+}
+
+# Run one test; leave its logs in its folder, and what is to be shown in RESULTS.
 run_guest_test()
 {
-	local name=$1 script dir=$LOGS/$1 status=0 start=$EPOCHREALTIME
+	local name=$1 script dir=$LOGS/$1 status=0 start
 	local -a OPTIONS FILES
 	script=$(script_of "$name")
 	read_needs "$script"
 	OPTIONS+=(--name "$name" --out "$dir")
-	mkdir -p "$dir"
+	lock_logs "$dir"
+	start=$EPOCHREALTIME
 	if [[ -n $VERBOSE ]]; then
-		scripts/testmachine run "${OPTIONS[@]}" "$script" "${FILES[@]}" || status=$?
+		SRN_OUT_LOCKED=1 scripts/testmachine run "${OPTIONS[@]}" "$script" "${FILES[@]}" ||
+			status=$?
 	else
-		scripts/testmachine run "${OPTIONS[@]}" "$script" "${FILES[@]}" \
-			> /dev/null 2> "$LOGS/$name.report" || status=$?
-		mv "$LOGS/$name.report" "$dir/report.log"
+		SRN_OUT_LOCKED=1 scripts/testmachine run "${OPTIONS[@]}" "$script" "${FILES[@]}" \
+			> /dev/null 2> "$RESULTS/$name.report" || status=$?
+		cp "$RESULTS/$name.report" "$dir/report.log"
 	fi
-	awk -v status=$status -f scripts/run-tests.d/tap.awk "$dir/output.log" \
-		> "$dir/.counts" || true
-	seconds_since "$start" > "$dir/.seconds"
+	keep_result "$name" "$dir" "$status" "$start"
+	unlock_logs
+}
+
+# keep_result NAME FOLDER STATUS START: another run may have the folder as soon as this
+# one does not lock it any more.
+keep_result()
+{
+	local name=$1 dir=$2 status=$3
+	awk -v status="$status" -f scripts/run-tests.d/tap.awk "$dir/output.log" \
+		> "$RESULTS/$name.counts" || true
+	seconds_since "$4" > "$RESULTS/$name.seconds"
+	[[ ! -e $dir/.restarted ]] || : > "$RESULTS/$name.restarted"
+	grep -A8 '^not ok' "$dir/output.log" > "$RESULTS/$name.cases" || true
 }
 
 show_guest_test()
 {
-	local dir=$LOGS/$1 passed=0 failed=1 skipped=0 reason="did not run"
-	[[ ! -s $dir/.counts ]] ||
-		read -r passed failed skipped reason < "$dir/.counts"
-	[[ ! -e $dir/.restarted ]] || reason+="${reason:+, }machine started twice"
-	result "$1" "$passed" "$failed" "$skipped" "$(cat "$dir/.seconds")" "$reason"
+	local kept=$RESULTS/$1 passed=0 failed=1 skipped=0 reason="did not run"
+	[[ ! -s $kept.counts ]] ||
+		read -r passed failed skipped reason < "$kept.counts"
+	[[ ! -e $kept.restarted ]] || reason+="${reason:+, }machine started twice"
+	result "$1" "$passed" "$failed" "$skipped" "$(cat "$kept.seconds")" "$reason"
 	if ((failed)) && [[ -z $VERBOSE ]]; then
-		grep -A8 '^not ok' "$dir/output.log" | sed 's/^/    /' | head -n 60 || true
-		sed 's/^/    /' "$dir/report.log" | head -n 120
+		sed 's/^/    /' "$kept.cases" | head -n 60 || true
+		sed 's/^/    /' "$kept.report" | head -n 120
 	fi
 }

@@ -25,31 +25,34 @@ test_pairs()
 # Folders: NAME-pair is the client's, NAME-pair-server the server's.
 run_pair()
 {
-	local name=$1 script wires server status=0 server_status=0 start=$EPOCHREALTIME
+	local name=$1 script wires server status=0 server_status=0 start
 	local dir=$LOGS/$1-pair
 	local -a OPTIONS FILES
 	script=$(script_of "$name")
 	read_needs "$script"
-	mkdir -p "$dir" "$dir-server"
+	# Who has the client's folder has the server's.
+	lock_logs "$dir"
+	mkdir -p "$dir-server"
+	start=$EPOCHREALTIME
 	wires=$(mktemp -d)
-	pair_machine server "$wires" "$dir-server" > "$dir-server.report" 2>&1 &
+	pair_machine server "$wires" "$dir-server" > "$RESULTS/$name-server.report" 2>&1 &
 	server=$!
 	if [[ -n $VERBOSE ]]; then
 		pair_machine client "$wires" "$dir" || status=$?
 	else
-		pair_machine client "$wires" "$dir" > /dev/null 2> "$dir.report" || status=$?
-		mv "$dir.report" "$dir/report.log"
+		pair_machine client "$wires" "$dir" > /dev/null 2> "$RESULTS/$name-pair.report" ||
+			status=$?
 	fi
 	wait "$server" || server_status=$?
-	mv "$dir-server.report" "$dir-server/report.log"
+	cp "$RESULTS/$name-server.report" "$dir-server/report.log"
 	rm -r "$wires"
 	((server_status == 0)) || {
-		cat "$dir-server/report.log" >> "$dir/report.log"
+		cat "$dir-server/report.log" >> "$RESULTS/$name-pair.report"
 		((status != 0)) || status=99
 	}
-	awk -v status=$status -f scripts/run-tests.d/tap.awk "$dir/output.log" \
-		> "$dir/.counts" || true
-	seconds_since "$start" > "$dir/.seconds"
+	[[ ! -e $RESULTS/$name-pair.report ]] || cp "$RESULTS/$name-pair.report" "$dir/report.log"
+	keep_result "$name-pair" "$dir" "$status" "$start"
+	unlock_logs
 }
 
 # pair_machine ROLE WIRES OUT: one of the two. A wire is a pair of datagram sockets.
@@ -62,6 +65,6 @@ pair_machine()
 		qemu+=",remote.type=unix,remote.path=$wires/$peer$n"
 		qemu+=" -device virtio-net-pci,netdev=n$n,mac=52:54:00:00:0$n:0$mac"
 	done
-	ROLE=$role SRN_ENV="${SRN_ENV:-} ROLE" scripts/testmachine run "${OPTIONS[@]}" \
+	ROLE=$role SRN_OUT_LOCKED=1 SRN_ENV="${SRN_ENV:-} ROLE" scripts/testmachine run "${OPTIONS[@]}" \
 		--name "$name-$role" --out "$out" --qemu "$qemu" "$script" "${FILES[@]}"
 }

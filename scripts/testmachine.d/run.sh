@@ -33,14 +33,16 @@ run_script()
 }
 
 # Default folder of the run's results; another run of the same name that is
-# still going keeps its own.
+# still going keeps its own. A folder that the caller chose is that one or none: there
+# it looks for results.
 prepare_out()
 {
-	local base=${OUT:-$BUILD/testmachine/$NAME} n=1
+	local given=$OUT base=${OUT:-$BUILD/testmachine/$NAME} n=1
 	OUT=$base
 	mkdir -p "$OUT"
 	exec {out_lock}> "$OUT/.lock"
-	while ! flock --nonblock "$out_lock"; do
+	while [[ -z ${SRN_OUT_LOCKED:-} ]] && ! flock --nonblock "$out_lock"; do
+		[[ -z $given ]] || die "another run writes to $OUT"
 		exec {out_lock}>&-
 		n=$((n + 1))
 		OUT=$base.$n

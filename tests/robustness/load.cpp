@@ -6,7 +6,10 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <mutex>
 #include <random>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -25,7 +28,8 @@ constexpr const char* usage =
     "usage: load serve ADDRESS PORT SECONDS\n"
     "       load run ADDRESS PORT SECONDS CONNECTIONS SEED\n"
     "ADDRESS is one of the device to serve on, or of the server.\n"
-    "Last line: operations done, connections made, broken, refused, the longest operation.\n"
+    "Last line: operations done, connections made, broken, refused (why the last was),\n"
+    "how long the longest operation took.\n"
     "LOAD_REPORT: print that line every so many seconds.\n"
     "Exit status: 0, also if the device went; 1 for what cannot be; 3 if nothing was done.\n";
 
@@ -35,6 +39,9 @@ constexpr std::uint32_t receive_size = 16384;
 /// for as many more.
 constexpr std::uint32_t receives = 128;
 constexpr std::uint32_t credit = 32;
+/// Where one answer may take seconds, because the machine is slow or its network bad, this is still
+/// long enough to connect; two of them are less than what a program has to come to its end.
+constexpr auto connect_time = 20s;
 
 std::atomic<bool> stopped{false};
 std::atomic<bool> device_gone{false};
@@ -43,9 +50,28 @@ struct totals {
     std::atomic<std::uint64_t> operations{0};
     std::atomic<std::uint64_t> connections{0};
     std::atomic<std::uint64_t> broken{0};
-    std::atomic<std::uint64_t> refused{0};
     std::atomic<std::int64_t> longest_us{0};
 } total;
+
+/// Connections that did not come about, and why the last of them did not.
+class refused_connections {
+public:
+    void add(std::string why) {
+        const std::lock_guard lock(mutex_);
+        ++count_;
+        why_ = std::move(why);
+    }
+
+    [[nodiscard]] std::string text() const {
+        const std::lock_guard lock(mutex_);
+        return std::to_string(count_) + " refused" + (count_ > 0 ? " (" + why_ + ")" : "");
+    }
+
+private:
+    mutable std::mutex mutex_;
+    std::uint64_t count_ = 0;
+    std::string why_;
+} refusals;
 
 bool over() {
     return stopped || device_gone;
@@ -75,8 +101,9 @@ void serve_one(softrnic::connection end) {
     for (std::uint32_t i = 0; i < receives; ++i)
         (void)end.qp().recv(inbox->sub(i * receive_size, receive_size), i);
     const auto here = memory->remote().to_bytes();
-    if (!end.accept({.private_data = here, .timeout = 3s})) {
-        ++total.refused;
+    if (const auto accepted = end.accept({.private_data = here, .timeout = connect_time});
+        !accepted) {
+        refusals.add(accepted.error().message());
         return;
     }
     ++total.connections;
@@ -99,10 +126,15 @@ void serve(const softrnic::address& where) {
     std::vector<std::thread> served;
     while (!over()) {
         auto request = listener.next(200ms);
-        if (request)
+        if (!request) {
+            if (request.error().code == ENODEV) device_gone = true;
+            continue;
+        }
+        try {
             served.emplace_back(serve_one, std::move(*request));
-        else if (request.error().code == ENODEV)
-            device_gone = true;
+        } catch (const std::system_error& no_thread) {
+            refusals.add(no_thread.what());
+        }
     }
     for (std::thread& t : served) t.join();
     watcher.join();
@@ -178,15 +210,15 @@ private:
 void keep_connected(const softrnic::address& peer, std::uint64_t seed) {
     std::mt19937_64 random(seed);
     while (!over()) {
-        auto end = softrnic::dial(peer, {.route = {.source = {}, .timeout = 3s},
+        auto end = softrnic::dial(peer, {.route = {.source = {}, .timeout = connect_time},
                                          .queues = {.max_send_wr = 16, .max_recv_wr = 8},
-                                         .connect = {.private_data = {}, .timeout = 3s}});
+                                         .connect = {.private_data = {}, .timeout = connect_time}});
         // Without memory, too, the device is about to go.
         auto memory =
             end ? softrnic::buffer::create(end->domain(), memory_size * 2, access::local_write)
                 : softrnic::result<softrnic::buffer>(softrnic::failure(end.error()));
         if (!memory) {
-            ++total.refused;
+            refusals.add(memory.error().message());
             std::this_thread::sleep_for(50ms);
             continue;
         }
@@ -209,17 +241,16 @@ void run(const softrnic::address& peer, unsigned connections, std::uint64_t seed
 }
 
 void print_totals() {
-    std::printf("%s%llu operations, %llu connections, %llu broken, %llu refused, longest %.1f ms\n",
+    std::printf("%s%llu operations, %llu connections, %llu broken, %s, longest %.1f ms\n",
                 device_gone ? "device gone: " : "",
                 static_cast<unsigned long long>(total.operations),
                 static_cast<unsigned long long>(total.connections),
-                static_cast<unsigned long long>(total.broken),
-                static_cast<unsigned long long>(total.refused),
+                static_cast<unsigned long long>(total.broken), refusals.text().c_str(),
                 static_cast<double>(total.longest_us) / 1000);
     std::fflush(stdout);
 }
 
-/// At its end the program has this long to come to it.
+/// At its end the program has five minutes to come to it: longer than others watch it.
 void stop_after(std::chrono::seconds time) {
     std::thread([time] {
         const auto end = clock_type::now() + time;
@@ -233,7 +264,7 @@ void stop_after(std::chrono::seconds time) {
             print_totals();
         }
         stopped = true;
-        std::this_thread::sleep_for(60s);
+        std::this_thread::sleep_for(5min);
         die("it does not come to an end");
     }).detach();
 }

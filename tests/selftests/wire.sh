@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # files: build/tests/wirepeer/wirepeer
-# timeout: 300
+# timeout: 420
 #
 # The protocol, byte by byte (tests/wirepeer): a scripted peer on a TCP socket against a
 # verbs program, both on this host's own address. Each case is named by the section of the
@@ -16,4 +16,8 @@ export SRN_SERVER_ADDR=10.1.0.1
 chmod +x wirepeer
 run_check "link" dummy_link || finish
 run_gtest ./wirepeer 270 "${SRN_FILTER:-*}"
+
+# Where an answer takes its time, what has been closed is not gone at once.
+run_check "a longer wire" tc qdisc add dev lo root netem delay 10ms || finish
+run_gtest ./wirepeer 120 'Initiator.*'
 finish

@@ -6,7 +6,8 @@
 # Everything that can happen to links, mixed at random, for a long time; run by "make soak".
 # All the while a reference load on a link of its own must lose nothing.
 #
-# MINUTES: how long (30). SEED: of what happens; printed, by chance otherwise.
+# MINUTES: how long (30). SEED: of what happens; printed, by chance otherwise. THINGS: what can
+# happen, instead of all the functions in ACTIONS.
 . lib/ktap.sh
 . lib/churn.sh
 
@@ -23,6 +24,7 @@ ACTIONS=(
 	strangers perftest perftest rpings verbs_tests verbs_tests
 	scribblers scribblers uverbs_fuzzer
 )
+[[ -z ${THINGS:-} ]] || read -ra ACTIONS <<< "$THINGS"
 declare -A DONE=() FAILED=()
 
 between() { echo $(($1 + RANDOM % ($2 - $1 + 1))); }
@@ -33,7 +35,7 @@ server_killed()
 	sleep "0.$(between 0 9)"
 	kill -KILL "$server"
 	wait "$server" 2> /dev/null
-	ip netns exec b ./load serve "$B4" "$PORT" 300 > "$server_log" 2>&1 &
+	ip netns exec b ./load serve "$B4" "$PORT" "$LOAD_TIME" > "$server_log" 2>&1 &
 	server=$!
 	wait_until "$PATIENCE" both_devices_busy && end_load
 }
@@ -43,7 +45,7 @@ client_killed()
 	sleep "0.$(between 0 9)"
 	kill -KILL "$client"
 	wait "$client" 2> /dev/null
-	ip netns exec a ./load run "$B4" "$PORT" 300 3 "$round" > "$client_log" 2>&1 &
+	ip netns exec a ./load run "$B4" "$PORT" "$LOAD_TIME" 3 "$round" > "$client_log" 2>&1 &
 	client=$!
 	wait_until "$PATIENCE" both_devices_busy && end_load
 }
@@ -94,12 +96,14 @@ perftest()
 perftest_once()
 {
 	local server
-	timeout -k 2 40 ip netns exec b "$@" -d srnb > /tmp/perftest-server.log 2>&1 &
+	: > $CLIENT_LOG
+	timeout -k 2 $((PATIENCE * 2)) ip netns exec b "$@" -d srnb > /tmp/perftest-server.log 2>&1 &
 	server=$!
-	wait_listening 7800 || return
-	timeout -k 2 40 ip netns exec a "$@" -d srna "$B4" > $CLIENT_LOG 2>&1 || {
-		kill -KILL "$server"
-		wait "$server" 2> /dev/null
+	wait_listening 7800 &&
+		timeout -k 2 "$PATIENCE" ip netns exec a "$@" -d srna "$B4" > $CLIENT_LOG 2>&1 || {
+		kill -TERM "$server"
+		wait "$server"
+		echo "perftest's server: status $?: $(tail -n 3 /tmp/perftest-server.log)"
 		return 1
 	}
 	wait "$server"
@@ -107,9 +111,9 @@ perftest_once()
 
 rpings()
 {
-	timeout -k 2 40 ip netns exec b rping -s -a "$B4" -C 50 -V > /dev/null 2>&1 &
+	timeout -k 2 $((PATIENCE * 2)) ip netns exec b rping -s -a "$B4" -C 50 -V > /dev/null 2>&1 &
 	wait_listening 7174 || return
-	timeout -k 2 40 ip netns exec a rping -c -a "$B4" -C 50 -S "$(between 100 60000)" -V && end_load
+	timeout -k 2 "$PATIENCE" ip netns exec a rping -c -a "$B4" -C 50 -S "$(between 100 60000)" -V && end_load
 }
 
 verbs_tests()
@@ -117,7 +121,7 @@ verbs_tests()
 	local suites
 	suites=$(one_of 'Batch.*:Posting.*' 'Srq*.*:Completion*.*' 'Flush.*:*Access*.*' \
 		'Small/*:Inline/*' 'Limits.*:Connection.*' 'Concurrency.*:Deregistration.*')
-	SRN_SERVER_ADDR=$A1 timeout -k 2 90 ./verbs_test --gtest_filter="$suites:-Limits.AsMany*" \
+	SRN_SERVER_ADDR=$A1 timeout -k 2 $((PATIENCE * 4)) ./verbs_test --gtest_filter="$suites:-Limits.AsMany*" \
 		--gtest_shuffle --gtest_random_seed=$((RANDOM % 99999)) > /tmp/verbs.log 2>&1 || {
 		echo "verbs_test $suites: status $?"
 		grep -B20 FAILED /tmp/verbs.log | head -n 60
@@ -146,7 +150,7 @@ uverbs_fuzzer()
 		/sys/class/infiniband_verbs/uverbs* | tr ' ' '\n' | while read -r path; do
 			[[ $(cat "$path/ibdev" 2> /dev/null) == srna ]] && echo "$path"
 		done | head -n 1)")
-	timeout -k 2 40 ./uverbs_fuzz "/dev/infiniband/$device" 5 $RANDOM || return
+	timeout -k 2 $((PATIENCE * 2)) ./uverbs_fuzz "/dev/infiniband/$device" 5 $RANDOM || return
 	goes_on && end_load
 }
 

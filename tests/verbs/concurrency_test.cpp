@@ -159,5 +159,31 @@ TEST(Concurrency, PostingIntoTheEnd) {
     }
 }
 
+/// All are woken for one event. Who comes too late to get it still has a deadline.
+TEST(Concurrency, ThreadsWaitForOneAsyncEvent) {
+    using namespace std::chrono_literals;
+    for (int round = 0; round < 10; ++round) {
+        pair ends = connect_pair();
+        std::vector<std::future<bool>> waiting;
+        for (int i = 0; i < 6; ++i)
+            waiting.push_back(std::async(std::launch::async, [] {
+                return static_cast<bool>(device().wait_async_event(500ms));
+            }));
+        std::this_thread::sleep_for(50ms);
+        // Nobody posted a receive for it.
+        must(ends.client.qp().send(softrnic::no_slices));
+        const bool all_back = std::ranges::all_of(
+            waiting, [](auto& w) { return w.wait_for(patience) == std::future_status::ready; });
+        // Each event that comes now sets one free.
+        for (std::size_t i = 0; !all_back && i < waiting.size(); ++i) {
+            const pair more = connect_pair();
+            must(more.client.qp().send(softrnic::no_slices));
+            std::this_thread::sleep_for(100ms);
+        }
+        ASSERT_TRUE(all_back) << "in round " << round;
+        EXPECT_GE(std::ranges::count_if(waiting, [](auto& w) { return w.get(); }), 1);
+    }
+}
+
 }  // namespace
 }  // namespace verbs_test

@@ -6,24 +6,25 @@
 #
 #	two_namespaces 1500 && start_load && way_link_delete; remove_load
 #
-# What has to happen is given PATIENCE seconds: all of this runs in slow machines.
+# What has to happen is given PATIENCE seconds: all of this runs in slow machines. Loads that
+# nobody ends end after LOAD_TIME.
 #
 # Each way_…() succeeds if everybody was told, or work went on, as it ought to be.
 
 # shellcheck source=tests/selftests/lib/topology.sh
 . lib/topology.sh
 
-B4=10.0.0.2 PORT=7500 PATIENCE=60
+B4=10.0.0.2 PORT=7500 PATIENCE=$((60 * SLOW)) LOAD_TIME=$((600 * SLOW))
 client='' server='' round=0
 
 server_log=/tmp/load-server.log client_log=/tmp/load-client.log
 
 start_load()
 {
-	ip netns exec b ./load serve "$B4" "$PORT" 300 > "$server_log" 2>&1 &
+	ip netns exec b ./load serve "$B4" "$PORT" "$LOAD_TIME" > "$server_log" 2>&1 &
 	server=$!
 	wait_listening "$PORT" || return
-	ip netns exec a ./load run "$B4" "$PORT" 300 3 "$round" > "$client_log" 2>&1 &
+	ip netns exec a ./load run "$B4" "$PORT" "$LOAD_TIME" 3 "$round" > "$client_log" 2>&1 &
 	client=$!
 	wait_until "$PATIENCE" both_devices_busy || {
 		echo "no load"
@@ -40,12 +41,24 @@ both_devices_busy()
 both_gone() { process_gone "$client" && process_gone "$server"; }
 process_gone() { ! kill -0 "$1" 2> /dev/null; }
 
+# where_it_waits PID…: each thread's system call and way into the kernel.
+where_it_waits()
+{
+	local process thread
+	for process in "$@"; do
+		for thread in "/proc/$process/task"/*; do
+			echo "${thread#/proc/} $(cat "$thread/comm" "$thread/syscall" | xargs):" \
+				"$(sed 's/.* //; s/+.*//' "$thread/stack" | xargs)"
+		done
+	done 2> /dev/null
+}
+
 # told PID LOG: this user ended by itself because its device went.
 told()
 {
 	wait_until "$PATIENCE" process_gone "$1" || {
 		echo "it does not notice: $2"
-		cat "/proc/$1/stack" 2> /dev/null
+		where_it_waits "$1"
 		return 1
 	}
 	wait "$1"
@@ -60,7 +73,8 @@ end_load()
 {
 	kill -TERM "$client" "$server" 2> /dev/null
 	wait_until "$PATIENCE" both_gone || {
-		echo "the load does not end: $(cat "/proc/$client/stack" "/proc/$server/stack")"
+		echo "the load does not end"
+		where_it_waits "$client" "$server"
 		return 1
 	}
 	wait "$client" || {
@@ -169,10 +183,10 @@ way_names_changed()
 way_moved_to_namespace()
 {
 	rdma system set netns exclusive && dummy_link 1500 || return
-	./load serve 10.1.0.1 "$PORT" 300 > "$server_log" 2>&1 &
+	./load serve 10.1.0.1 "$PORT" "$LOAD_TIME" > "$server_log" 2>&1 &
 	server=$!
 	wait_listening "$PORT" || return
-	./load run 10.1.0.1 "$PORT" 300 3 "$round" > "$client_log" 2>&1 &
+	./load run 10.1.0.1 "$PORT" "$LOAD_TIME" 3 "$round" > "$client_log" 2>&1 &
 	client=$!
 	wait_until "$PATIENCE" traffic_on_own_address || return
 	ip netns add a && rdma dev set srn0 netns a || return
@@ -189,7 +203,7 @@ five_connections() { (($(rdma resource show qp link srna | grep -c RTS) >= 5)); 
 # SIGSTOP with rings full: others go on, and their end is not held up.
 way_users_stopped()
 {
-	ip netns exec a ./load run "$B4" "$PORT" 300 2 $((round + 1000)) > /tmp/load-stopped.log 2>&1 &
+	ip netns exec a ./load run "$B4" "$PORT" "$LOAD_TIME" 2 $((round + 1000)) > /tmp/load-stopped.log 2>&1 &
 	local stopped=$!
 	wait_until "$PATIENCE" five_connections || return
 	kill -STOP "$stopped"

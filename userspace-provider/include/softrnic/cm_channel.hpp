@@ -86,6 +86,7 @@ public:
     [[nodiscard]] static result<cm_channel> create() noexcept {
         cm_channel made(rdma_create_event_channel());
         if (!made) return detail::fail_errno("rdma_create_event_channel");
+        if (const auto set = detail::set_nonblocking(made.fd()); !set) return failure(set.error());
         return made;
     }
 
@@ -94,11 +95,14 @@ public:
 
     /// The next event, or ETIMEDOUT. A connect request brings a new id that the caller must own.
     [[nodiscard]] result<cm_event> next(deadline until) const noexcept {
-        const result<bool> ready = detail::wait_readable(fd(), until);
-        if (!ready) return failure(ready.error());
-        if (!*ready) return detail::fail(ETIMEDOUT, "rdma_get_cm_event");
         rdma_cm_event* raw = nullptr;
-        if (rdma_get_cm_event(native(), &raw) != 0) return detail::fail_errno("rdma_get_cm_event");
+        for (;;) {
+            const result<bool> ready = detail::wait_readable(fd(), until);
+            if (!ready) return failure(ready.error());
+            if (!*ready) return detail::fail(ETIMEDOUT, "rdma_get_cm_event");
+            if (rdma_get_cm_event(native(), &raw) == 0) break;
+            if (errno != EAGAIN && errno != EINTR) return detail::fail_errno("rdma_get_cm_event");
+        }
         cm_event event;
         event.type = raw->event;
         event.status = raw->status;

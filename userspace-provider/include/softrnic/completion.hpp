@@ -12,7 +12,6 @@
 #pragma once
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <infiniband/verbs.h>
 
 #include <cstdint>
@@ -44,10 +43,7 @@ public:
     [[nodiscard]] static result<comp_channel> create(context_view device) noexcept {
         comp_channel made(ibv_create_comp_channel(device.native()));
         if (!made) return detail::fail_errno("ibv_create_comp_channel");
-        // A reader that lost the event to another must not block past its deadline.
-        const int flags = fcntl(made.fd(), F_GETFL);
-        if (flags < 0 || fcntl(made.fd(), F_SETFL, flags | O_NONBLOCK) < 0)
-            return detail::fail_errno("fcntl");
+        if (const auto set = detail::set_nonblocking(made.fd()); !set) return failure(set.error());
         return made;
     }
 

@@ -68,15 +68,21 @@ public:
     /// The next asynchronous event (QP error, CQ overflow, SRQ limit, device gone), already
     /// acknowledged: the object that it names may be destroyed by another thread at any moment, so
     /// use it to compare, not to dereference, unless you know better. ETIMEDOUT at the deadline.
+    /// Several threads may wait; one of them gets the event.
     [[nodiscard]] result<ibv_async_event> wait_async_event(deadline until) const noexcept {
-        const result<bool> ready = detail::wait_readable(native_->async_fd, until);
-        if (!ready) return failure(ready.error());
-        if (!*ready) return detail::fail(ETIMEDOUT, "ibv_get_async_event");
-        ibv_async_event event{};
-        if (ibv_get_async_event(native_, &event) != 0)
-            return detail::fail_errno("ibv_get_async_event");
-        ibv_ack_async_event(&event);
-        return event;
+        if (const auto set = detail::set_nonblocking(native_->async_fd); !set)
+            return failure(set.error());
+        for (;;) {
+            const result<bool> ready = detail::wait_readable(native_->async_fd, until);
+            if (!ready) return failure(ready.error());
+            if (!*ready) return detail::fail(ETIMEDOUT, "ibv_get_async_event");
+            ibv_async_event event{};
+            if (ibv_get_async_event(native_, &event) == 0) {
+                ibv_ack_async_event(&event);
+                return event;
+            }
+            if (errno != EAGAIN && errno != EINTR) return detail::fail_errno("ibv_get_async_event");
+        }
     }
 
 private:

@@ -4,6 +4,7 @@
 /// deadline::never(); handing one deadline through several calls bounds them together.
 #pragma once
 
+#include <fcntl.h>
 #include <poll.h>
 
 #include <algorithm>
@@ -53,6 +54,16 @@ namespace detail {
         if (ready < 0 && errno != EINTR) return fail_errno("poll");
         if (ready == 0 && until.expired()) return false;
     }
+}
+
+/// What made `fd` readable may be gone before it is read: to another reader, or with the object
+/// that it was about. Then reading must not block past a deadline.
+[[nodiscard]] inline result<void> set_nonblocking(int fd) noexcept {
+    const int flags = ::fcntl(fd, F_GETFL);
+    if (flags < 0) return fail_errno("fcntl");
+    if ((flags & O_NONBLOCK) == 0 && ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+        return fail_errno("fcntl");
+    return {};
 }
 
 }  // namespace detail
