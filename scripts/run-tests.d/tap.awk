@@ -2,7 +2,8 @@
 #
 # Read the output of one TAP test; -v status=N is its exit status. Print
 # "PASSED FAILED SKIPPED REASON": a test that ends before its plan is done, or
-# fails without saying which case did, has one failure more.
+# fails without saying which case did, has one failure more. Expected failures
+# count as skipped.
 
 /^1\.\.[0-9]+/ {
 	planned = 1
@@ -11,7 +12,7 @@
 	if (plan == 0)
 		skipped_all = 1
 }
-/^ok .*# *(SKIP|skip)/ { skipped++; next }
+/^ok .*# *(SKIP|skip|XFAIL)/ { skipped++; next }
 /^ok( |$)/             { passed++ }
 /^not ok( |$)/         { failed++ }
 

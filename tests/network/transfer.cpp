@@ -29,6 +29,7 @@ using clock_type = std::chrono::steady_clock;
 constexpr const char* usage =
     "usage: transfer serve ADDRESS PORT SECONDS\n"
     "       transfer run ADDRESS PORT SECONDS CONNECTIONS SEED steady|may-break\n"
+    "           [no-empty-reads]\n"
     "Last line: bytes compared, their rate, rounds, connections made, broken, stalled, refused,\n"
     "asynchronous events about errors.\n"
     "Exit status: 0; 1 for a wrong byte, an end that does not come, or in a steady run any end at\n"
@@ -37,6 +38,9 @@ constexpr const char* usage =
 /// The longest that a broken connection may take to be one, and work on a bad network to be done.
 constexpr std::chrono::seconds end_limit = 20s;
 constexpr std::chrono::seconds work_limit = 30s;
+
+/// What its device says of itself.
+constexpr std::uint32_t softrnic_vendor = 0x02736e;
 
 std::atomic<bool> stopped{false};
 
@@ -93,7 +97,7 @@ public:
         const softrnic::deadline until(end_limit);
         if (const auto gone = end_.wait_disconnected(until); !gone)
             die("no end of the connection is reported: " + gone.error().message());
-        if (must(end_.qp().state()) != IBV_QPS_ERR) die("the queue pair is not in ERR");
+        if (!has_ended(must(end_.qp().state()))) die("the queue pair has not ended");
         while (outstanding_ > 0) {
             if (const auto wc = end_.recv_cq().wait_one(until); !wc)
                 die(std::to_string(outstanding_) + " requests were never flushed");
@@ -112,6 +116,12 @@ protected:
 
     static std::span<std::byte> slot_of(softrnic::buffer& memory, std::uint32_t slot) {
         return memory.bytes().subspan(std::size_t{slot} * slot_size, slot_size);
+    }
+
+    /// softrnic's are in ERR then. siw keeps one whose end was orderly in CLOSING, SQD to verbs.
+    [[nodiscard]] bool has_ended(ibv_qp_state state) const {
+        if (must(end_.context().query()).vendor_id != softrnic_vendor) return state != IBV_QPS_RTS;
+        return state == IBV_QPS_ERR;
     }
 
     static void overwrite(std::span<std::byte> bytes) {
@@ -233,7 +243,8 @@ private:
 
 class client : public peer {
 public:
-    client(softrnic::connection end, std::uint64_t seed) : peer(std::move(end)), seed_(seed) {}
+    client(softrnic::connection end, std::uint64_t seed, bool empty_reads)
+        : peer(std::move(end)), seed_(seed), empty_reads_(empty_reads) {}
 
     bool connect() {
         const greeting hello{seed_};
@@ -282,13 +293,16 @@ private:
     }
 
     outcome read(const plan& p) {
+        std::size_t left = 0;
         for (std::uint32_t i = 0; i < p.reads.size(); ++i) {
+            if (p.reads[i] == 0 && !empty_reads_) continue;
             const std::uint32_t at = i * slot_size + margin;
             if (!counted(end_.qp().read(in_.sub(at, p.reads[i]), their_out_.sub(at, p.reads[i]),
                                         {.id = into_in + i})))
                 return outcome::broken;
+            ++left;
         }
-        for (std::size_t left = p.reads.size(); left > 0; --left) {
+        for (; left > 0; --left) {
             ibv_wc wc{};
             if (const outcome o = next(wc, work_limit); o != outcome::good) return o;
             const auto slot = static_cast<std::uint32_t>(wc.wr_id - into_in);
@@ -298,6 +312,7 @@ private:
     }
 
     std::uint64_t seed_;
+    bool empty_reads_;
     std::uint64_t round_ = 0;
     remote_slice their_in_;
     remote_slice their_out_;
@@ -318,15 +333,21 @@ void serve(const softrnic::address& where, clock_type::time_point until) {
     watcher.join();
 }
 
+/// What a run may meet, and what it does without.
+struct habits {
+    bool steady = false;
+    bool empty_reads = true;
+};
+
 void keep_working(const softrnic::address& where, clock_type::time_point until, std::uint64_t seed,
-                  bool steady) {
+                  habits how) {
     for (; clock_type::now() < until; ++seed) {
         auto route = softrnic::resolve(where, {.source = {}, .timeout = 10s});
         if (!route) {
             ++total.refused;
             continue;
         }
-        client c(std::move(*route), seed);
+        client c(std::move(*route), seed, how.empty_reads);
         if (!c.connect()) {
             ++total.refused;
             continue;
@@ -335,7 +356,7 @@ void keep_working(const softrnic::address& where, clock_type::time_point until, 
         const outcome o = c.work(until);
         if (o == outcome::broken) ++total.broken;
         if (o == outcome::stalled) ++total.stalled;
-        if (o != outcome::good && steady) die("the connection did not last");
+        if (o != outcome::good && how.steady) die("the connection did not last");
         // Who has lost patience, and who is done, ends the connection himself.
         if (o != outcome::broken) (void)c.end().disconnect();
         c.settle();
@@ -343,12 +364,12 @@ void keep_working(const softrnic::address& where, clock_type::time_point until, 
 }
 
 void run(const softrnic::address& where, clock_type::time_point until, std::uint64_t connections,
-         std::uint64_t seed, bool steady) {
+         std::uint64_t seed, habits how) {
     const softrnic::connection route = must(softrnic::resolve(where));
     std::thread watcher(watch, route.context());
     std::vector<std::thread> workers;
     for (std::uint64_t i = 0; i < connections; ++i)
-        workers.emplace_back(keep_working, where, until, seed * 1'000'000 + i * 10'000, steady);
+        workers.emplace_back(keep_working, where, until, seed * 1'000'000 + i * 10'000, how);
     for (std::thread& t : workers) t.join();
     stopped = true;
     watcher.join();
@@ -373,7 +394,7 @@ void report(clock_type::duration took) {
 
 int main(int argc, char** argv) {
     const std::vector<std::string> args(argv + 1, argv + argc);
-    if (args.size() < 4 || (args[0] == "run" && args.size() != 7)) die(usage);
+    if (args.size() < 4 || (args[0] == "run" && (args.size() < 7 || args.size() > 8))) die(usage);
     std::signal(SIGTERM, [](int) { stopped = true; });
     const softrnic::address where = must(softrnic::address::resolve(args[1], args[2]));
     const auto start = clock_type::now();
@@ -381,7 +402,9 @@ int main(int argc, char** argv) {
     if (args[0] == "serve") {
         serve(where, until);
     } else {
-        run(where, until, std::stoull(args[4]), std::stoull(args[5]), args[6] == "steady");
+        run(where, until, std::stoull(args[4]), std::stoull(args[5]),
+            {.steady = args[6] == "steady",
+             .empty_reads = args.size() == 7 || args[7] != "no-empty-reads"});
     }
     report(clock_type::now() - start);
     return total.rounds > 0 ? 0 : 3;

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # Networks with RDMA links for scripts that run in the test machine. SRN_LINK_TYPE
-# may name another driver (rxe) to try a script or the machine itself with.
+# may name another driver (rxe) to try a script or the machine itself with, and
+# SRN_PEER_LINK_TYPE another one for namespace b.
 #
 #   two_namespaces:
 #
@@ -38,7 +39,7 @@ two_namespaces()
 	ip -n a addr add fd00::1/64 dev va nodad
 	ip -n b addr add fd00::2/64 dev vb nodad
 	in_a rdma link add srna type "$SRN_LINK_TYPE" netdev va &&
-		in_b rdma link add srnb type "$SRN_LINK_TYPE" netdev vb &&
+		in_b rdma link add srnb type "${SRN_PEER_LINK_TYPE:-$SRN_LINK_TYPE}" netdev vb &&
 		wait_ready srna srnb
 }
 

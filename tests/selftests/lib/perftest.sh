@@ -1,0 +1,41 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# Pairs whose programs are perftest's.
+#
+# shellcheck source=tests/selftests/lib/pairs.sh
+. lib/pairs.sh
+
+# perftest's server tells its client to connect before it listens. Who comes too early is
+# refused, as he must be; perftest 4.5 means to try again then, but crashes. So once more,
+# but it is counted: a refusal could also be our fault.
+REFUSED=0
+pair_again()
+{
+	local name=$1
+	shift
+	if ! try_pair "$@" && grep -q CM_EVENT_REJECTED "$CLIENT_LOG"; then
+		REFUSED=$((REFUSED + 1))
+		note "$name: refused: once more"
+		pair "$name" "$@"
+	elif [[ -n $PAIR_PROBLEM ]]; then
+		not_ok "$name" "$PAIR_PROBLEM" "client: $(tail -n 12 "$CLIENT_LOG")" \
+			"server: $(tail -n 12 "$SERVER_LOG")"
+		return 1
+	else
+		ok "$name"
+	fi
+}
+
+# refused_seldom TIMES
+refused_seldom()
+{
+	echo "$REFUSED connections refused"
+	((REFUSED <= $1))
+}
+
+# The line of a result for messages of that size is there.
+result_line()
+{
+	grep -qE "^ *$1 +[0-9]+ +[0-9.]+" "$CLIENT_LOG"
+}
