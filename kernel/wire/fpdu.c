@@ -213,6 +213,11 @@ static u32 parse_trailer(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 		fail(p, ev, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_CRC));
 		return take;
 	}
+	/* With CRC on, only now is it known that the marker came as it was sent. */
+	if (p->marker_wrong) {
+		fail(p, ev, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_LENGTH_MARKER));
+		return take;
+	}
 	p->have = 0;
 	p->trailer_summed = 0;
 	p->crc = SRN_CRC_SEED;
@@ -282,7 +287,9 @@ static u32 parse_marked(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 		used += take_marker(p, data + used, len - used);
 		if (p->marker_have && p->marker_have < SRN_MARKER_LEN)
 			return used;
-		if (p->marker_have && !marker_is_right(p)) {
+		if (p->marker_have && !marker_is_right(p))
+			p->marker_wrong = true;
+		if (p->marker_wrong && !p->with_crc) {
 			fail(p, ev, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_LENGTH_MARKER));
 			return used;
 		}

@@ -83,6 +83,7 @@ struct srn_fpdu_parser {
 	u32 fpdu;		/* where the FPDU in hand has its length field */
 	u8 marker_have;
 	u8 marker[SRN_MARKER_LEN];
+	bool marker_wrong;	/* one in the FPDU in hand does not point to its start */
 	u8 trailer_summed;	/* bytes of the trailer that are in the CRC already */
 };
 

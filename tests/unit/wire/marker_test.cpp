@@ -152,11 +152,12 @@ TEST(Marker, HasTwoBitsThatDoNotMatter) {
 }
 
 TEST(Marker, IsCoveredByTheCrc) {
-    // The reserved half of a marker: within an FPDU, and in front of one.
-    for (const std::size_t at : {std::size_t{512}, std::size_t{0}}) {
+    // Either half of a marker: within an FPDU, and in front of one. RFC 5044 section 8 has it that
+    // a pointer is only wrong where the CRC is right.
+    for (const std::size_t at : {512, 514, 515, 0, 2}) {
         sender s(true);
         s.send(2000);
-        s.stream[at] ^= 1;
+        s.stream[at] ^= 4;
         receiver r(true, true);
         EXPECT_FALSE(r.feed(s.stream)) << at;
         EXPECT_EQ(r.error(), bad_crc) << at;
