@@ -312,14 +312,54 @@ bytes terminate_payload(term_code why, term_headers with, const segment& offende
     return out;
 }
 
-bytes frame_ulpdu(byte_view ulpdu, std::uint8_t pad) {
+namespace {
+
+bytes without_crc(byte_view ulpdu, std::uint8_t pad) {
     bytes out;
     put(out, static_cast<std::uint16_t>(ulpdu.size()));
     append(out, ulpdu);
     while (out.size() % 4 != 0) out.push_back(pad);
-    const std::uint32_t crc = crc32c(out);
+    return out;
+}
+
+void append_crc(bytes& fpdu) {
+    const std::uint32_t crc = crc32c(fpdu);
     for (int shift = 0; shift < 32; shift += 8)
-        out.push_back(static_cast<std::uint8_t>(crc >> shift));
+        fpdu.push_back(static_cast<std::uint8_t>(crc >> shift));
+}
+
+}  // namespace
+
+bytes frame_ulpdu(byte_view ulpdu, std::uint8_t pad) {
+    bytes out = without_crc(ulpdu, pad);
+    append_crc(out);
+    return out;
+}
+
+bytes fpdu_stream::next(byte_view ulpdu, void (*spoil)(bytes& marker)) {
+    bytes out;
+    std::size_t start = 0;
+    const auto marker_if_due = [&](bool in_front) {
+        if (!how_.markers || (position_ + out.size()) % marker_interval != 0) return;
+        bytes marker;
+        put(marker, static_cast<std::uint32_t>(in_front ? 0 : out.size() - start));
+        if (spoil != nullptr) spoil(marker);
+        append(out, marker);
+    };
+    marker_if_due(true);
+    start = out.size();
+    byte_view left;
+    const bytes plain = without_crc(ulpdu, 0);
+    for (left = plain; !left.empty(); left = left.subspan(4)) {
+        if (left.size() != plain.size()) marker_if_due(false);
+        append(out, left.first(4));
+    }
+    marker_if_due(false);
+    if (how_.crc)
+        append_crc(out);
+    else
+        out.resize(out.size() + crc_length);
+    position_ += out.size();
     return out;
 }
 

@@ -159,4 +159,33 @@ bytes frame_ulpdu(byte_view ulpdu, std::uint8_t pad = 0);
 bytes fpdu(const segment& s);
 bytes fpdus(std::span<const segment> all);
 
+inline constexpr std::size_t marker_length = 4, marker_interval = 512, crc_length = 4;
+
+/// What the ends of a connection have settled on.
+struct framing {
+    bool crc = true;
+    bool markers = false;
+};
+
+/// The FPDUs of one direction, from the first one on: with markers, section 4.3, where they lie
+/// depends on all that went before.
+class fpdu_stream {
+public:
+    explicit fpdu_stream(framing how) : how_(how) {}
+
+    /// The next FPDU, with the marker in front of it if one falls there. `spoil` may change each
+    /// marker; a CRC is over what it leaves.
+    bytes next(byte_view ulpdu, void (*spoil)(bytes& marker) = nullptr);
+    bytes next(const segment& s, void (*spoil)(bytes& marker) = nullptr) {
+        return next(ulpdu(s), spoil);
+    }
+
+    /// Bytes so far.
+    [[nodiscard]] std::size_t position() const { return position_; }
+
+private:
+    framing how_;
+    std::size_t position_ = 0;
+};
+
 }  // namespace wirepeer

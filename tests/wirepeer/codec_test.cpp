@@ -31,6 +31,20 @@ TEST(Crc, ExampleOfMpa) {
     EXPECT_EQ(crc32c(marked), 0x83992352U);
 }
 
+// RFC 5044 figures 5 and 6: the first two FPDUs of a stream, of which the second has a marker.
+TEST(Markers, ExamplesOfMpa) {
+    fpdu_stream stream({.markers = true});
+    EXPECT_EQ(hex(stream.next(make_send(1, bytes(24)))), "00000000002a4143" +
+                                                             std::string(2 * 11, '0') + "01" +
+                                                             std::string(2 * 28, '0') + "52239983");
+    stream = fpdu_stream({.markers = true});
+    EXPECT_EQ(stream.next(make_send(1, bytes(464))).size(), 492U);
+    EXPECT_EQ(hex(stream.next(make_send(2, bytes(24)))),
+              "002a4143" + std::string(2 * 11, '0') + "02" + std::string(2 * 4, '0') + "00000014" +
+                  std::string(2 * 24, '0') + "84925898");
+    EXPECT_EQ(stream.position(), 0x220U);
+}
+
 TEST(Codec, FramesReadBack) {
     for (unsigned bits = 0; bits < 64; ++bits) {
         mpa_frame f{.reply = (bits & 1) != 0,

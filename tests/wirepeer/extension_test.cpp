@@ -183,27 +183,119 @@ TEST(Atomics, rfc7306_5_2_1_compare_swap_of_the_verbs_side) {
     EXPECT_EQ(result_in_inbox(), 5U);
 }
 
-/// An Atomic Response that answers nothing ends the stream, section 5.2.2.
-TEST(Atomics, rfc7306_5_2_2_response_unasked) {
-    session s;
-    s.wire.send(make_atomic_response(1, 0, 1));
-    const segment got = s.wire.read_segment();
-    EXPECT_EQ(got.opcode, op::terminate);
-    s.wire.expect_closed();
-    s.expect_failed(IBV_EVENT_QP_REQ_ERR, 1);
-    expect_service();
+/// Atomic Responses that are none to the only request, section 5.2.2 and RFC 5041 section 7.1; and
+/// the Terminate that answers the last of these segments.
+struct bad_response {
+    const char* name;
+    std::vector<segment> (*make)(std::uint32_t id);
+    term_code why;
+    /// The request has been answered before.
+    bool answered = false;
+};
+
+std::ostream& operator<<(std::ostream& to, const bad_response& b) {
+    return to << b.name;
 }
 
-TEST(Atomics, rfc7306_5_2_2_response_of_another_request) {
+template <class Change>
+std::vector<segment> changed(segment s, Change change) {
+    change(s);
+    return {std::move(s)};
+}
+
+const bad_response bad_responses[] = {
+    {"rfc7306_5_2_2_identifier_of_no_request",
+     [](std::uint32_t id) { return std::vector{make_atomic_response(1, id + 1, 5)}; },
+     {0, 2, 0xff}},
+    {"rfc5041_7_1_a_second_one",
+     [](std::uint32_t id) {
+         return std::vector{make_atomic_response(1, id, 5), make_atomic_response(2, id, 5)};
+     },
+     {1, 2, 2},
+     true},
+    {"rfc5041_7_1_msn_0",
+     [](std::uint32_t id) { return std::vector{make_atomic_response(0, id, 5)}; },
+     {1, 2, 3}},
+    {"rfc5041_7_1_msn_2",
+     [](std::uint32_t id) { return std::vector{make_atomic_response(2, id, 5)}; },
+     {1, 2, 3}},
+    {"rfc5041_7_1_offset",
+     [](std::uint32_t id) {
+         return changed(make_atomic_response(1, id, 5), [](auto& s) { s.mo = 4; });
+     },
+     {1, 2, 4}},
+    {"rfc5041_7_1_too_long",
+     [](std::uint32_t id) {
+         return changed(make_atomic_response(1, id, 5), [](auto& s) { s.payload.push_back(0); });
+     },
+     {1, 2, 5}},
+    {"rfc7306_5_2_2_too_short",
+     [](std::uint32_t id) {
+         return changed(make_atomic_response(1, id, 5), [](auto& s) { s.payload.pop_back(); });
+     },
+     {0, 2, 0xff}},
+    {"rfc7306_5_2_2_empty",
+     [](std::uint32_t id) {
+         return changed(make_atomic_response(1, id, 5), [](auto& s) { s.payload.clear(); });
+     },
+     {0, 2, 0xff}},
+    {"rfc7306_5_2_2_in_two_segments",
+     [](std::uint32_t id) {
+         return changed(make_atomic_response(1, id, 5), [](auto& s) {
+             s.payload.resize(4);
+             s.last = false;
+         });
+     },
+     {0, 2, 0xff}},
+    {"rfc7306_4_1_on_queue_0",
+     [](std::uint32_t id) {
+         return changed(make_atomic_response(1, id, 5), [](auto& s) { s.qn = 0; });
+     },
+     {0, 2, 6}},
+    {"rfc5041_7_1_on_queue_4",
+     [](std::uint32_t id) {
+         return changed(make_atomic_response(1, id, 5), [](auto& s) { s.qn = 4; });
+     },
+     {1, 2, 1}},
+    {"rfc5041_7_1_a_read_response_instead",
+     [](std::uint32_t id) { return std::vector{make_read_response(id, 0, pattern(8))}; },
+     {1, 1, 0}},
+};
+
+class BadResponse : public ::testing::TestWithParam<bad_response> {};
+
+TEST_P(BadResponse, EndsWithTerminate) {
     session s;
     must(s.end.qp().fetch_add(arena::get().inbox(0, 8), {.addr = their_base, .rkey = their_stag}, 5,
                               {.id = 3}));
     const atomic_request r = decode_atomic_request(s.wire.read_segment().payload);
-    s.wire.send(make_atomic_response(1, r.id + 1, 5));
-    EXPECT_EQ(s.wire.read_segment().opcode, op::terminate);
-    s.wire.expect_closed();
-    s.expect_status(3, IBV_WC_WR_FLUSH_ERR);
-    s.expect_failed(IBV_EVENT_QP_REQ_ERR, 1);
+    const std::vector<segment> sent = GetParam().make(r.id);
+    s.wire.send(fpdus(sent));
+    s.expect_terminate(terminate_payload(GetParam().why, term_headers::ddp, sent.back()));
+    s.expect_status(3, GetParam().answered ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR);
+    s.expect_failed(event_of(GetParam().why), 1);
+    EXPECT_EQ(result_in_inbox(), GetParam().answered ? 5U : 0U);
+    expect_service();
+}
+
+INSTANTIATE_TEST_SUITE_P(, BadResponse, ::testing::ValuesIn(bad_responses),
+                         [](const auto& test) { return test.param.name; });
+
+/// One that answers nothing, also where a Read is outstanding: it has no buffer.
+TEST(Atomics, rfc7306_5_2_2_response_unasked) {
+    for (const bool reading : {false, true}) {
+        session s;
+        if (reading) {
+            must(s.end.qp().read(arena::get().inbox(0, 8), {.addr = their_base, .rkey = their_stag},
+                                 {.id = 3}));
+            EXPECT_EQ(s.wire.read_segment().opcode, op::read_request);
+        }
+        const segment sent = make_atomic_response(1, 0, 1);
+        s.wire.send(sent);
+        s.expect_terminate(terminate_payload({1, 2, 2}, term_headers::ddp, sent));
+        if (reading) s.expect_status(3, IBV_WC_WR_FLUSH_ERR);
+        s.expect_failed(IBV_EVENT_QP_REQ_ERR, 1);
+    }
     expect_service();
 }
 

@@ -110,7 +110,7 @@ std::vector<mpa_frame> good_requests() {
 std::vector<mpa_frame> good_replies() {
     std::vector<mpa_frame> all;
     for (const bool crc : {true, false})
-        for (const unsigned bits : {1U, 2U, 3U, 5U, 6U, 7U})
+        for (unsigned bits = 1; bits < 8; ++bits)
             all.push_back({.reply = true,
                            .crc = crc,
                            .enhanced = enhanced_words{.peer_to_peer = true,

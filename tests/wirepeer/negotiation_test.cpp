@@ -12,6 +12,9 @@
 namespace wirepeer {
 namespace {
 
+/// Of a listener that is not verbs_listener().
+constexpr std::uint16_t own_port = 7172;
+
 /// RFC 6581 section 9.1: what the responder may answer to these depths.
 void expect_depths(const enhanced_words& asked, const enhanced_words& got) {
     EXPECT_EQ(got.ird == not_negotiated, asked.ord == not_negotiated);
@@ -48,16 +51,16 @@ void expect_reply(const mpa_frame& asked, const mpa_frame& got) {
     expect_model(*asked.enhanced, *got.enhanced);
 }
 
-/// Messages go in both directions; the peer has sent `sent` Sends before.
-void expect_traffic(session& s, std::uint32_t sent = 0) {
+/// Messages go in both directions; the verbs side's next Send has this number.
+void expect_traffic(session& s, std::uint32_t msn = 1) {
     const bytes there = pattern(20), back = pattern(30, 9);
-    s.wire.send(make_send(sent + 1, there));
-    s.expect_receive(sent + 1, there.size());
+    s.wire.send(make_send(1, there));
+    s.expect_receive(1, there.size());
     must(s.end.qp().send(arena::get().outbox(back), {.id = 7}));
     s.expect_status(7, IBV_WC_SUCCESS);
-    EXPECT_EQ(describe(s.wire.read_message()), describe(make_send(1, back)));
+    EXPECT_EQ(describe(s.wire.read_message()), describe(make_send(msn, back)));
     s.wire.finish();
-    s.expect_ended(sent + 2);
+    s.expect_ended(2);
     s.wire.expect_closed();
 }
 
@@ -99,6 +102,28 @@ TEST(ReadyToReceive, rfc6581_9_2_read) {
     s.wire.send(make_read_request(1, {.sink_stag = 3, .sink_to = 4}));
     EXPECT_EQ(describe(s.wire.read_segment()), describe(make_read_response(3, 4, {})));
     expect_traffic(s);
+}
+
+// An empty Send: it has a number, but no receive is taken for it, nor for another empty one later.
+TEST(ReadyToReceive, rfc6581_9_2_send) {
+    session_options options;
+    options.frame.enhanced =
+        enhanced_words{.peer_to_peer = true, .rtr_send = true, .ird = 4, .ord = 4};
+    options.first_fpdu = false;
+    session s(options);
+    EXPECT_TRUE(s.theirs.enhanced->rtr_send);
+    must(s.end.qp().send(arena::get().outbox(pattern(5)), {.id = 8}));
+    s.wire.expect_quiet();
+    s.wire.send(make_send(1, {}));
+    EXPECT_EQ(describe(s.wire.read_segment()), describe(make_send(1, pattern(5))));
+    s.expect_status(8, IBV_WC_SUCCESS);
+    s.wire.send(make_send(2, {}));
+    s.expect_receive(1, 0);
+    s.wire.send(make_send(3, pattern(20)));
+    s.expect_receive(2, 20);
+    s.wire.finish();
+    s.expect_ended(3);
+    s.wire.expect_closed();
 }
 
 // RFC 6581 section 9.2, RFC 5044 section 7.1.2 rule 4: the responder waits for the initiator.
@@ -150,7 +175,7 @@ TEST_P(Reply, rfc6581_9_is_understood) {
     const auto data = s.end.peer_data();
     EXPECT_EQ(hex({reinterpret_cast<const std::uint8_t*>(data.data()), data.size()}),
               hex(GetParam().private_data));
-    expect_traffic(s);
+    expect_traffic(s, s.first.opcode == op::send ? 2 : 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(, Reply, ::testing::ValuesIn(good_replies()),
@@ -178,6 +203,50 @@ TEST(Initiator, rfc6581_9_request) {
         EXPECT_EQ(s.theirs.enhanced->ird, depth / 2);
     }
 }
+
+/// A reply that the initiator cannot live with, and the Terminate that says so: RFC 6581 section 8.
+struct refused_reply {
+    const char* name;
+    enhanced_words words;
+    std::uint8_t code;
+};
+
+std::ostream& operator<<(std::ostream& to, const refused_reply& r) {
+    return to << r.name;
+}
+
+const refused_reply refused_replies[] = {
+    {"rfc6581_8_more_reads_than_the_device_serves",
+     {.peer_to_peer = true, .rtr_write = true, .ird = 4, .ord = 129},
+     6},
+    {"rfc6581_8_as_many_reads_as_can_be_said",
+     {.peer_to_peer = true, .rtr_write = true, .ird = 4, .ord = 0x3ffe},
+     6},
+    {"rfc6581_8_more_reads_in_the_client_server_model", {.ird = 4, .ord = 129}, 6},
+    {"rfc6581_8_no_ready_to_receive_message", {.peer_to_peer = true, .ird = 4, .ord = 4}, 7},
+};
+
+class RefusedReply : public ::testing::TestWithParam<refused_reply> {};
+
+TEST_P(RefusedReply, EndsWithTerminate) {
+    const tcp_listener listener(link_address());
+    softrnic::connection end = must(softrnic::resolve(listener.local_address()));
+    must(end.create_queues({}));
+    auto connected = std::async(std::launch::async, [&] { return end.connect(); });
+    const tcp_stream wire = listener.accept();
+    (void)wire.read_frame(false);
+    wire.send(encode(mpa_frame{.reply = true, .enhanced = GetParam().words}));
+    // Before everything else, so instead of the RTR message.
+    EXPECT_EQ(describe(wire.read_segment()),
+              describe(make_terminate(
+                  terminate_payload({2, 0, GetParam().code}, term_headers::none, {}))));
+    wire.expect_closed();
+    EXPECT_FALSE(connected.get());
+    expect_service();
+}
+
+INSTANTIATE_TEST_SUITE_P(, RefusedReply, ::testing::ValuesIn(refused_replies),
+                         [](const auto& test) { return test.param.name; });
 
 // RFC 5044 section 7.1.2 rule 3.
 TEST(Initiator, rfc5044_7_1_2_is_told_of_a_rejection) {
@@ -238,6 +307,78 @@ TEST(Responder, rfc5044_7_1_2_rejects) {
     }
     expect_service();
 }
+
+/// What rdma_cm tells a consumer of the read depths, for those in a frame of the peer.
+struct told_depths {
+    std::uint16_t ird;
+    std::uint16_t ord;
+    /// Reads that the verbs side may have outstanding, and that the peer wants to have.
+    unsigned initiator_depth;
+    unsigned responder_resources;
+};
+
+std::ostream& operator<<(std::ostream& to, const told_depths& d) {
+    return to << "ird" << d.ird << "_ord" << d.ord;
+}
+
+class ToldDepths : public ::testing::TestWithParam<told_depths> {
+protected:
+    static void expect_told(const softrnic::cm_event& event) {
+        EXPECT_EQ(event.initiator_depth, GetParam().initiator_depth);
+        EXPECT_EQ(event.responder_resources, GetParam().responder_resources);
+    }
+    static mpa_frame frame(bool reply) {
+        return {.reply = reply,
+                .enhanced = enhanced_words{.peer_to_peer = true,
+                                           .rtr_write = true,
+                                           .ird = GetParam().ird,
+                                           .ord = GetParam().ord}};
+    }
+};
+
+// The responder's consumer learns what the initiator wishes for, as far as the device has it.
+TEST_P(ToldDepths, rfc6581_9_1_by_a_request) {
+    const softrnic::cm_channel events = must(softrnic::cm_channel::create());
+    const auto id = must(softrnic::detail::cm_id::create(events));
+    ASSERT_EQ(rdma_bind_addr(id.native(), link_address().with_port(own_port).native()), 0);
+    ASSERT_EQ(rdma_listen(id.native(), 1), 0);
+    const tcp_stream wire =
+        tcp_stream::connect(softrnic::address(rdma_get_local_addr(id.native())));
+    wire.send(encode(frame(false)));
+    const softrnic::cm_event event =
+        must(events.expect(RDMA_CM_EVENT_CONNECT_REQUEST, "request", patience));
+    const softrnic::detail::cm_id request(event.id);
+    expect_told(event);
+}
+
+// The initiator's consumer learns what has been settled on.
+TEST_P(ToldDepths, rfc6581_9_1_by_a_reply) {
+    const tcp_listener listener(link_address());
+    softrnic::connection end = must(softrnic::resolve(listener.local_address()));
+    must(end.create_queues({}));
+    rdma_conn_param param{};
+    param.initiator_depth = param.responder_resources = 255;
+    ASSERT_EQ(rdma_connect(end.native(), &param), 0);
+    const tcp_stream wire = listener.accept();
+    (void)wire.read_frame(false);
+    wire.send(encode(frame(true)));
+    const softrnic::cm_event event =
+        must(end.events().expect(RDMA_CM_EVENT_ESTABLISHED, "reply", patience));
+    EXPECT_EQ(event.initiator_depth, GetParam().initiator_depth);
+    // The device serves more than the peer asks for.
+    EXPECT_GE(event.responder_resources, GetParam().responder_resources);
+}
+
+constexpr told_depths all_told_depths[] = {{0, 0, 0, 0},
+                                           {1, 5, 1, 5},
+                                           {5, 1, 5, 1},
+                                           {128, 128, 128, 128},
+                                           // Not negotiated: what the device has.
+                                           {not_negotiated, 7, 128, 7},
+                                           {7, not_negotiated, 7, 128}};
+
+INSTANTIATE_TEST_SUITE_P(, ToldDepths, ::testing::ValuesIn(all_told_depths),
+                         ::testing::PrintToStringParamName());
 
 class BadRequest : public ::testing::TestWithParam<bad_frame> {};
 
