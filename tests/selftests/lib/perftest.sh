@@ -14,7 +14,7 @@ pair_again()
 {
 	local name=$1
 	shift
-	if ! try_pair "$@" && grep -q CM_EVENT_REJECTED "$CLIENT_LOG"; then
+	if ! try_pair "$@" && grep -qE "CM_EVENT_REJECTED|Connection refused" "$CLIENT_LOG"; then
 		REFUSED=$((REFUSED + 1))
 		note "$name: refused: once more"
 		pair "$name" "$@"
