@@ -32,7 +32,7 @@
 
 #include "../stream/stream.h"
 #include "../wire/atomic.h"
-#include "../wire/rdmap.h"
+#include "../wire/sequence.h"
 #include "cq.h"
 #include "device.h"
 #include "doorbell.h"
@@ -122,7 +122,7 @@ struct srn_qp_tx {
 /* State of the receiver. */
 struct srn_qp_rx {
 	u32 segments;			/* received */
-	struct srn_untagged_queue queue[SRN_QN_COUNT];
+	struct srn_sequence sequence;
 	struct srn_rdmap_header header;	/* of the segment in hand */
 	u32 payload;
 	struct srn_cursor *target;	/* where its payload goes, or NULL: @control */
@@ -135,11 +135,6 @@ struct srn_qp_rx {
 	struct srn_recv wr;
 	bool wr_taken;
 	struct srn_cursor read;		/* RDMA Read Response */
-	u32 read_done;
-	bool read_open;
-	bool rtr_read;			/* the response to our RTR is outstanding */
-	bool rtr_send_may_come;		/* no FPDU has been received yet */
-	bool rtr_send;			/* the segment in hand is the peer's RTR */
 
 	u8 control[SRN_TERM_MAX];
 	u32 control_len;

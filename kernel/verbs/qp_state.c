@@ -111,16 +111,11 @@ void srn_qp_unbind(struct srn_qp *qp, struct srn_ep *ep)
 
 static void conn_reset(struct srn_qp *qp, const struct srn_qp_conn *conn)
 {
-	u32 i;
-
 	memset(&qp->tx, 0, sizeof(qp->tx));
 	memset(&qp->rx, 0, sizeof(qp->rx));
-	for (i = 0; i < SRN_QN_COUNT; i++)
-		qp->rx.queue[i].msn = 1;
+	srn_sequence_init(&qp->rx.sequence, conn->rtr == SRN_RTR_READ, conn->rtr_send_may_come);
 	qp->rx.write.pd = qp->ibqp.pd;
 	qp->tx.rtr = conn->rtr;
-	qp->rx.rtr_read = conn->rtr == SRN_RTR_READ;
-	qp->rx.rtr_send_may_come = conn->rtr_send_may_come;
 	qp->sq.ord = conn->ord;
 	qp->sq.orq_head = 0;
 	qp->sq.orq_tail = 0;

@@ -114,33 +114,33 @@ static int begin_write(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 
 	return 0;
 }
 
-static int begin_read_response(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 payload,
-			       struct srn_term_code *term)
+/* What the peer has to answer next, where the segment is an answer. Return: the request. */
+static struct srn_send *oldest_request(struct srn_qp *qp, const struct srn_rdmap_header *h,
+				       struct srn_request *oldest)
 {
-	struct srn_qp_rx *rx = &qp->rx;
-	struct srn_send *send;
+	struct srn_send *send = NULL;
 	u32 index;
 
+	oldest->kind = SRN_REQUEST_NONE;
+	if (h->opcode == SRN_OP_READ_RESPONSE || h->opcode == SRN_OP_ATOMIC_RESPONSE)
+		send = srn_sq_oldest_request(qp, &index);
+	if (!send)
+		return NULL;
+	oldest->kind = srn_is_atomic(send) ? SRN_REQUEST_ATOMIC : SRN_REQUEST_READ;
+	oldest->sink_stag = srn_sink_stag(index);
+	oldest->length = send->length;
+	return send;
+}
+
+static void begin_read_response(struct srn_qp *qp, const struct srn_send *send)
+{
+	struct srn_qp_rx *rx = &qp->rx;
+
 	rx->target = &rx->read;
-	if (rx->rtr_read && !payload && h->last)
-		return 0;
-	send = srn_sq_oldest_request(qp, &index);
-	if (!send || srn_is_atomic(send) || h->stag != srn_sink_stag(index)) {
-		*term = write_fault(SRN_MEM_NO_STAG);
-		return -EPROTO;
-	}
-	if (!rx->read_open) {
-		rx->read_open = true;
-		rx->read_done = 0;
-		cursor_start(qp, &rx->read, send->wqe.sge, send->wqe.num_sge, qp->kernel,
-			     IB_ACCESS_LOCAL_WRITE);
-	}
-	if (h->to != rx->read_done || payload > send->length - rx->read_done ||
-	    (h->last && payload != send->length - rx->read_done)) {
-		*term = write_fault(SRN_MEM_BOUNDS);
-		return -EPROTO;
-	}
-	return 0;
+	if (rx->sequence.read_open)
+		return;
+	cursor_start(qp, &rx->read, send->wqe.sge, send->wqe.num_sge, qp->kernel,
+		     IB_ACCESS_LOCAL_WRITE);
 }
 
 /* A message for the receive queue begins: find it a receive. */
@@ -181,7 +181,6 @@ static int begin_send(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 p
 	if (srn_opcodes[h->opcode].ctl_len) {
 		/* Immediate Data takes a receive, but none of its memory. */
 		rx->target = NULL;
-		rx->control_len = 0;
 		return 0;
 	}
 	if ((u64)h->mo + payload > rx->wr.length) {
@@ -190,28 +189,6 @@ static int begin_send(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 p
 		return -EPROTO;
 	}
 	return 0;
-}
-
-static int begin_control(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 payload,
-			 struct srn_term_code *term)
-{
-	struct srn_send *send;
-	u32 index;
-
-	qp->rx.target = NULL;
-	qp->rx.control_len = 0;
-	if (h->opcode == SRN_OP_ATOMIC_RESPONSE) {
-		send = srn_sq_oldest_request(qp, &index);
-		if (!send || !srn_is_atomic(send)) {
-			*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER,
-					 SRN_UNTAGGED_NO_BUFFER);
-			return -EPROTO;
-		}
-	}
-	if (payload <= sizeof(qp->rx.control))
-		return 0;
-	*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER, SRN_UNTAGGED_TOO_LONG);
-	return -EPROTO;
 }
 
 /**
@@ -230,22 +207,27 @@ int srn_qp_rx_begin(struct srn_stream *s, const struct srn_rdmap_header *h, u32 
 {
 	struct srn_qp *qp = stream_qp(s);
 	struct srn_qp_rx *rx = &qp->rx;
+	struct srn_request oldest;
+	struct srn_send *send;
 
 	WRITE_ONCE(rx->segments, rx->segments + 1);
 	rx->header = *h;
 	rx->payload = payload;
-	/* Ready to receive, RFC 6581 section 9.2: it has a number but is no message. */
-	rx->rtr_send = rx->rtr_send_may_come && h->opcode == SRN_OP_SEND && !payload && h->last;
-	rx->rtr_send_may_come = false;
+	send = oldest_request(qp, h, &oldest);
+	if (srn_sequence_check(&rx->sequence, h, payload, &oldest, term))
+		return -EPROTO;
+	/* Where nothing else is said: a control message, or one that is none. */
+	rx->target = NULL;
+	rx->control_len = 0;
+	if (rx->sequence.rtr)
+		return 0;
 	if (h->opcode == SRN_OP_WRITE)
 		return begin_write(qp, h, payload, term);
-	if (h->opcode == SRN_OP_READ_RESPONSE)
-		return begin_read_response(qp, h, payload, term);
-	if (srn_check_untagged(&rx->queue[h->qn], h, payload, term))
-		return -EPROTO;
-	if (h->qn == SRN_QN_SEND && !rx->rtr_send)
+	if (h->qn == SRN_QN_SEND && !h->tagged)
 		return begin_send(qp, h, payload, term);
-	return begin_control(qp, h, payload, term);
+	if (h->opcode == SRN_OP_READ_RESPONSE)
+		begin_read_response(qp, send);
+	return 0;
 }
 
 /**
@@ -296,15 +278,7 @@ static int end_read_response(struct srn_qp *qp)
 	struct srn_send *send;
 	u32 index;
 
-	if (rx->rtr_read && !rx->payload && !rx->read_open) {
-		rx->rtr_read = false;
-		return 0;
-	}
-	rx->read_done += rx->payload;
-	if (!rx->header.last)
-		return 0;
 	srn_cursor_release(&rx->read);
-	rx->read_open = false;
 	rx->notify_send = true;
 	send = srn_sq_oldest_request(qp, &index);
 	if (send && send->wqe.opcode == SRN_WR_READ_WITH_INV && send->wqe.ex) {
@@ -557,14 +531,13 @@ int srn_qp_rx_end(struct srn_stream *s, struct srn_term_code *term)
 	struct srn_qp *qp = stream_qp(s);
 	struct srn_qp_rx *rx = &qp->rx;
 
-	if (rx->header.opcode == SRN_OP_WRITE)
-		return 0;
-	if (rx->header.opcode == SRN_OP_READ_RESPONSE)
-		return end_read_response(qp);
-	srn_advance_untagged(&rx->queue[rx->header.qn], rx->payload, rx->header.last);
-	if (!rx->header.last || rx->rtr_send)
+	if (!srn_sequence_advance(&rx->sequence, &rx->header, rx->payload))
 		return 0;
 	switch (rx->header.opcode) {
+	case SRN_OP_WRITE:
+		return 0;
+	case SRN_OP_READ_RESPONSE:
+		return end_read_response(qp);
 	case SRN_OP_READ_REQUEST:
 		return end_read_request(qp, term);
 	case SRN_OP_ATOMIC_REQUEST:

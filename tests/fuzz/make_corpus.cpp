@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // usage: make_corpus DIRECTORY
 //
-// Writes inputs for the fuzzers to start from: DIRECTORY/fpdu/*, DIRECTORY/mpa/*.
+// Writes inputs for the fuzzers to start from: DIRECTORY/fpdu/*, mpa/*, sequence/*.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -86,15 +86,16 @@ void write_fpdu_seeds(const std::filesystem::path& directory) {
     }
 }
 
-// What the scripted peer sends to a real link, which nobody may: with CRC, in one piece and cut.
-void write_violation_seeds(const std::filesystem::path& directory) {
-    const wirepeer::scene at{.open = {0x100, 0x1000, 1000},
+constexpr wirepeer::scene at{.open = {0x100, 0x1000, 1000},
                              .read_only = {0x200, 0x2000, 1000},
                              .write_only = {0x300, 0x3000, 1000},
                              .local_only = {0x400, 0x4000, 1000},
                              .atomic = {0x500, 0x5000, 1000},
                              .foreign = {0x600, 0x6000, 1000},
                              .gone = {0x700, 0x7000, 1000}};
+
+// What the scripted peer sends to a real link, which nobody may: with CRC, in one piece and cut.
+void write_violation_seeds(const std::filesystem::path& directory) {
     const auto write = [&](const std::string& name, byte_span stream) {
         for (const byte_vector& head : {byte_vector{1, 0}, byte_vector{1, 3, 1, 20, 17}}) {
             byte_vector input = head;
@@ -105,6 +106,41 @@ void write_violation_seeds(const std::filesystem::path& directory) {
     for (const wirepeer::violation& v : wirepeer::violations())
         write(v.name, wirepeer::fpdus(v.make(at)));
     for (const wirepeer::broken_fpdu& b : wirepeer::broken_fpdus()) write(b.name, b.make(at));
+}
+
+// As fuzz_sequence reads it: payload length, MPA length and header.
+void append_step(byte_vector& input, const wirepeer::segment& s) {
+    const auto payload = static_cast<std::uint16_t>(s.payload.size());
+    append(input, byte_vector{0x80, static_cast<std::uint8_t>(payload >> 8),
+                              static_cast<std::uint8_t>(payload)});
+    byte_vector header = wirepeer::fpdu(s);
+    header.resize(SRN_MAX_HEADER);
+    append(input, header);
+}
+
+void write_steps(const std::filesystem::path& directory, const std::string& name, byte_vector input,
+                 std::span<const wirepeer::segment> steps) {
+    for (const wirepeer::segment& s : steps) append_step(input, s);
+    write_seed(directory, name, input);
+}
+
+// The segments of each violation; ready messages; and answers to a Read of 40 bytes and an atomic.
+void write_sequence_seeds(const std::filesystem::path& directory) {
+    using namespace wirepeer;
+    for (const violation& v : violations()) write_steps(directory, v.name, {0}, v.make(at));
+    const std::vector<segment> ready{make_read_response(3, 4, {}), make_send(1, {}),
+                                     make_send(2, wirepeer::pattern(5))};
+    for (const std::uint8_t awaited : {0, 1, 2, 3})
+        write_steps(directory, "ready-" + std::to_string(awaited), {awaited}, ready);
+    segment part = make_read_response(0xff000000, 0, wirepeer::pattern(30));
+    part.last = false;
+    const std::vector<segment> answers{
+        part, make_read_response(0xff000000, 30, wirepeer::pattern(10)),
+        make_atomic_response(1, 0, 5), make_read_response(0xff000002, 0, {})};
+    write_steps(directory, "answers", {0, 0, 0, 40, 0x40, 0, 0, 0}, answers);
+    std::vector<segment> wrapping{make_send(0xffffffff, wirepeer::pattern(5)),
+                                  make_send(0, wirepeer::pattern(6))};
+    write_steps(directory, "wrap", {4}, wrapping);
 }
 
 // As fuzz_mpa reads them: which key is expected, the frame.
@@ -159,6 +195,7 @@ int main(int argc, char** argv) {
     const std::filesystem::path directory = argv[1];
     write_fpdu_seeds(directory / "fpdu");
     write_violation_seeds(directory / "fpdu");
+    write_sequence_seeds(directory / "sequence");
     write_mpa_seeds(directory / "mpa");
     write_negotiation_seeds(directory / "mpa");
 }

@@ -7,6 +7,7 @@ extern "C" {
 #include "fpdu.h"
 #include "mpa.h"
 #include "rdmap.h"
+#include "sequence.h"
 }
 
 #include <cstdint>

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * What the segments of a stream have to follow upon.
+ */
+#include "sequence.h"
+
+/**
+ * srn_sequence_init - prepare for the first segment of a stream
+ * @q: sequence
+ * @rtr_read: an empty Read of ours, of which nobody else knows, is going to be answered
+ * @rtr_send_may_come: an empty Send as the first message is the peer's ready message
+ */
+void srn_sequence_init(struct srn_sequence *q, bool rtr_read, bool rtr_send_may_come)
+{
+	u32 i;
+
+	memset(q, 0, sizeof(*q));
+	for (i = 0; i < SRN_QN_COUNT; i++)
+		q->queue[i].msn = 1;
+	q->rtr_read = rtr_read;
+	q->rtr_send_may_come = rtr_send_may_come;
+}
+
+/* In order, and as much as was asked for. */
+static int check_read_response(const struct srn_sequence *q, const struct srn_rdmap_header *h,
+			       u32 payload, const struct srn_request *oldest,
+			       struct srn_term_code *term)
+{
+	u32 left;
+
+	if (oldest->kind != SRN_REQUEST_READ || h->stag != oldest->sink_stag) {
+		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_TAGGED_BUFFER, SRN_TAGGED_INVALID_STAG);
+		return -EPROTO;
+	}
+	left = oldest->length - q->read_done;
+	if (h->to != q->read_done || payload > left || (h->last && payload != left)) {
+		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_TAGGED_BUFFER, SRN_TAGGED_BOUNDS);
+		return -EPROTO;
+	}
+	return 0;
+}
+
+/**
+ * srn_sequence_check - may this segment come now?
+ * @q: sequence; knows from here on whether the segment is a ready message
+ * @h: header, valid in itself (srn_check_header())
+ * @payload: bytes that follow
+ * @oldest: request that a response would have to answer
+ * @term: reason, set on failure
+ *
+ * Writes may come at any time. Any context.
+ *
+ * Return: 0, or -EPROTO.
+ */
+int srn_sequence_check(struct srn_sequence *q, const struct srn_rdmap_header *h, u32 payload,
+		       const struct srn_request *oldest, struct srn_term_code *term)
+{
+	bool empty = !payload && h->last;
+
+	/* It has a number but is no message. */
+	q->rtr = empty && ((h->opcode == SRN_OP_SEND && q->rtr_send_may_come) ||
+			   (h->opcode == SRN_OP_READ_RESPONSE && q->rtr_read && !q->read_open));
+	q->rtr_send_may_come = false;
+	if (h->opcode == SRN_OP_WRITE)
+		return 0;
+	if (h->opcode == SRN_OP_READ_RESPONSE)
+		return q->rtr ? 0 : check_read_response(q, h, payload, oldest, term);
+	if (srn_check_untagged(&q->queue[h->qn], h, payload, term))
+		return -EPROTO;
+	if (h->opcode == SRN_OP_ATOMIC_RESPONSE && oldest->kind != SRN_REQUEST_ATOMIC) {
+		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER, SRN_UNTAGGED_NO_BUFFER);
+		return -EPROTO;
+	}
+	if (h->opcode == SRN_OP_TERMINATE && payload > SRN_TERM_MAX) {
+		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER, SRN_UNTAGGED_TOO_LONG);
+		return -EPROTO;
+	}
+	return 0;
+}
+
+/**
+ * srn_sequence_advance - a segment that was allowed is complete
+ * @q: sequence
+ * @h: its header
+ * @payload: its payload bytes
+ *
+ * Any context.
+ *
+ * Return: is there a message to be delivered?
+ */
+bool srn_sequence_advance(struct srn_sequence *q, const struct srn_rdmap_header *h, u32 payload)
+{
+	if (!h->tagged) {
+		srn_advance_untagged(&q->queue[h->qn], payload, h->last);
+	} else if (h->opcode == SRN_OP_READ_RESPONSE && q->rtr) {
+		q->rtr_read = false;
+	} else if (h->opcode == SRN_OP_READ_RESPONSE) {
+		q->read_open = !h->last;
+		q->read_done = h->last ? 0 : q->read_done + payload;
+	}
+	return h->last && !q->rtr;
+}
