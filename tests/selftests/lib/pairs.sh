@@ -35,8 +35,28 @@ pair()
 	fi
 }
 
+# A script may know of a fault of others that has to be tried around. Called when both
+# programs have ended.
+pair_excused()
+{
+	false
+}
+
 # try_pair PORT SERVER… -- CLIENT…: sets PAIR_PROBLEM if it does not work.
 try_pair()
+{
+	local status=0 attempt
+	for attempt in 1 2 3; do
+		status=0
+		attempt_pair "$@" || status=$?
+		((status == 0)) && break
+		pair_excused || break
+		note "$PAIR_PROBLEM: excused, attempt $attempt"
+	done
+	return $status
+}
+
+attempt_pair()
 {
 	local port=$1 status=0
 	local -a server=()
