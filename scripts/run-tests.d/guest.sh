@@ -9,6 +9,9 @@
 #	# mem: 3G
 #	# smp: 4
 #	# qemu: -device virtio-net-pci,netdev=n0 -netdev hubport,id=n0,hubid=0
+#	# afterwards: tests/interop/wireshark/decode.sh
+#
+# The last is a script that looks, on this host, at what the test left in its folder.
 
 # test_guest [NAME…]
 test_guest()
@@ -133,20 +136,34 @@ run_guest_test()
 			> /dev/null 2> "$RESULTS/$name.report" || status=$?
 		cp "$RESULTS/$name.report" "$dir/report.log"
 	fi
-	keep_result "$name" "$dir" "$status" "$start"
+	keep_result "$name" "$dir" "$status" "$start" "$(header "$script" afterwards)"
 	unlock_logs
 }
 
-# keep_result NAME FOLDER STATUS START: another run may have the folder as soon as this
+# keep_result NAME FOLDER STATUS START [AFTERWARDS]: another run may have the folder as soon as this
 # one does not lock it any more.
 keep_result()
 {
 	local name=$1 dir=$2 status=$3
 	awk -v status="$status" -f scripts/run-tests.d/tap.awk "$dir/output.log" \
 		> "$RESULTS/$name.counts" || true
+	[[ -z ${5:-} ]] || run_afterwards "$5" "$dir" "$RESULTS/$name.counts"
 	seconds_since "$4" > "$RESULTS/$name.seconds"
 	[[ ! -e $dir/.restarted ]] || : > "$RESULTS/$name.restarted"
 	grep -A8 '^not ok' "$dir/output.log" > "$RESULTS/$name.cases" || true
+}
+
+# run_afterwards SCRIPT FOLDER COUNTS: its results count with those of the test.
+run_afterwards()
+{
+	local script=$1 dir=$2 counts=$3 status=0 p f s reason passed failed skipped more
+	"$script" "$dir" > "$dir/afterwards.log" 2>&1 < /dev/null || status=$?
+	[[ -z $VERBOSE ]] || cat "$dir/afterwards.log"
+	cat "$dir/afterwards.log" >> "$dir/output.log"
+	read -r p f s reason < "$counts"
+	read -r passed failed skipped more < <(
+		awk -v status=$status -f scripts/run-tests.d/tap.awk "$dir/afterwards.log")
+	echo "$((p + passed)) $((f + failed)) $((s + skipped)) $reason$more" > "$counts"
 }
 
 show_guest_test()

@@ -1,0 +1,99 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# files: build/tests/wirepeer/wirepeer build/tests/verbs/verbs_test
+# timeout: 400
+# afterwards: tests/interop/wireshark/decode.sh
+#
+# What softrnic puts on the wire, for Wireshark's dissectors to judge, which know nothing of
+# softrnic. Here it is recorded, and the FPDUs are counted by softrnic; the host then decodes
+# it and counts as well.
+#
+#     plain, marked   between two namespaces, in packets of an Ethernet; with CRC
+#     own             to the own address, through lo: Send with Immediate, which is ours
+#     peer            the scripted peer's good messages: every opcode, set-up frames of
+#                     revision 1 and 2, markers, without CRC
+. lib/ktap.sh
+. lib/perftest.sh
+
+B4=10.0.0.2 OWN4=10.1.0.1
+
+# record NAME INTERFACE [in_a]: from now on into /out/NAME.pcap.
+record()
+{
+	local name=$1 interface=$2
+	shift 2
+	"$@" tcpdump -i "$interface" -s 0 -B 65536 -U -w "/out/$name.pcap" tcp \
+		> /tmp/tcpdump.log 2>&1 &
+	wait_until 20 grep -q 'listening on' /tmp/tcpdump.log
+}
+
+# What was seen last is still on its way to the file.
+stop_record()
+{
+	sleep 2
+	pkill -INT -x tcpdump
+	wait_until 20 grep -q 'packets dropped' /tmp/tcpdump.log
+	grep -qx '0 packets dropped by kernel' /tmp/tcpdump.log
+}
+
+# All FPDUs that the links have sent.
+sent_fpdus()
+{
+	rdma statistic show | grep -oE 'tx_fpdus [0-9]+' | awk '{ sum += $2 } END { print sum + 0 }'
+}
+
+# recorded NAME INTERFACE [in_a] -- COMMAND…: by the way, how many FPDUs there were.
+recorded()
+{
+	local name=$1 before
+	local -a where=()
+	while [[ $1 != -- ]]; do
+		where+=("$1")
+		shift
+	done
+	shift
+	run_check "recording: $name" record "${where[@]}" || return
+	before=$(sent_fpdus)
+	"$@"
+	echo $(($(sent_fpdus) - before)) > "/out/$name.fpdus"
+	run_check "recorded: $name" stop_record
+}
+
+between_namespaces()
+{
+	local tool markers=$1
+	echo "$markers" | tee /sys/class/infiniband/srn[ab]/mpa/markers > /dev/null
+	pair "rping, markers $markers" 7174 in_b rping -s -a "$B4" -V -S 9000 -C 5 -- \
+		in_a rping -c -a "$B4" -V -S 9000 -C 5
+	for tool in ib_send_bw ib_write_bw ib_read_bw ib_atomic_bw; do
+		local -a size=(-s 70001)
+		[[ $tool != ib_atomic_bw ]] || size=()
+		pair_again "$tool, markers $markers" 18515 in_b "$tool" -R -F -d srnb "${size[@]}" -n 5 -- \
+			in_a "$tool" -R -F -d srna "${size[@]}" -n 5 "$B4"
+	done
+}
+
+immediate_to_own_address()
+{
+	SRN_SERVER_ADDR=$OWN4 run_check "Immediate, both ends ours" timeout 100 ./verbs_test \
+		--gtest_color=no --gtest_filter='*Immediate*:*Operations*:-*16777216*:*1048576*'
+}
+
+# Without those that send what nobody may.
+good_messages()
+{
+	SRN_SERVER_ADDR=$OWN4 CHECK_TIMEOUT=250 run_check "the scripted peer's good messages" \
+		./wirepeer --gtest_color=no \
+		--gtest_filter='Sent.*:Read.rfc5040*:*Atomic.*:Atomics.rfc7306_5_2_1*:ImmediateData.*:*Framing.*:*Request.*:Initiator.*rejection:*Accepted.InOne*:*Markers.*place*-BadRequest*'
+}
+
+chmod +x wirepeer verbs_test
+echo 0 > /proc/sys/debug/exception-trace
+run_check "two links in two namespaces" two_namespaces 1500
+recorded plain va in_a -- between_namespaces 0
+recorded marked va in_a -- between_namespaces 1
+run_check "those links removed" remove_two_namespaces
+run_check "a link on a dummy interface" dummy_link
+recorded own lo -- immediate_to_own_address
+recorded peer lo -- good_messages
+finish
