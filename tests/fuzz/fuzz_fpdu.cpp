@@ -16,11 +16,13 @@ constexpr unsigned with_crc = 1;
 constexpr unsigned with_good_crcs = 2;
 // The untagged queues begin where message offset and sequence number end.
 constexpr unsigned near_wrap = 4;
+constexpr unsigned with_markers = 8;
 constexpr srn_untagged_queue wrapping_queue{0xffffffff, 0xffffffc0};
 constexpr std::size_t max_cuts = 15;
 
 struct fuzz_input {
     bool crc = false;
+    bool markers = false;
     srn_untagged_queue queue{1, 0};
     std::vector<std::size_t> cuts;
     byte_vector stream;
@@ -29,6 +31,7 @@ struct fuzz_input {
 fuzz_input decode_input(byte_span data) {
     fuzz_input in;
     in.crc = data[0] & with_crc;
+    in.markers = data[0] & with_markers;
     if (data[0] & near_wrap) in.queue = wrapping_queue;
     const std::size_t cuts = std::min<std::size_t>(data[1] & max_cuts, data.size() - 2);
     in.stream.assign(data.begin() + 2 + static_cast<std::ptrdiff_t>(cuts), data.end());
@@ -37,7 +40,8 @@ fuzz_input decode_input(byte_span data) {
         at = std::min(at + length, in.stream.size());
         in.cuts.push_back(at);
     }
-    if (data[0] & with_good_crcs) repair_crcs(in.stream);
+    // Which does not look for markers.
+    if (data[0] & with_good_crcs && !in.markers) repair_crcs(in.stream);
     // A good FPDU in front of a damaged one is as hard to find.
     const std::size_t sixteenths = data[1] >> 4;
     if (sixteenths && !in.stream.empty()) in.stream[in.stream.size() * sixteenths / 16] ^= 1;
@@ -155,12 +159,12 @@ private:
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (size < 2) return -1;
     const fuzz_input in = decode_input({data, size});
-    const receiver cut = receive(in.stream, in.crc, in.cuts);
+    const receiver cut = receive(in.stream, in.crc, in.cuts, in.markers);
     require_rules(cut);
-    const receiver whole = receive(in.stream, in.crc);
+    const receiver whole = receive(in.stream, in.crc, {}, in.markers);
     require_rules(whole);
     require_same(cut, whole, in.crc);
-    const receiver bytewise = receive(in.stream, in.crc, every_byte(in.stream.size()));
+    const receiver bytewise = receive(in.stream, in.crc, every_byte(in.stream.size()), in.markers);
     require_rules(bytewise);
     require_same(cut, bytewise, in.crc);
 

@@ -108,6 +108,25 @@ void write_violation_seeds(const std::filesystem::path& directory) {
     for (const wirepeer::broken_fpdu& b : wirepeer::broken_fpdus()) write(b.name, b.make(at));
 }
 
+// Streams with markers, in front of FPDUs and within, with CRC and without, in one piece and cut.
+void write_marked_seeds(const std::filesystem::path& directory) {
+    using namespace wirepeer;
+    for (const bool crc : {false, true}) {
+        fpdu_stream out({.crc = crc, .markers = true});
+        byte_vector stream;
+        for (const std::uint32_t length : {5U, 440U, 9U, 470U, 1200U, 0U})
+            wirepeer::append(stream, out.next(make_write(0x100, 0x1000, bytes(length))));
+        const auto flags = static_cast<std::uint8_t>(crc ? 9 : 8);
+        for (const byte_vector& head : {byte_vector{flags, 0}, byte_vector{flags, 2, 250, 255}}) {
+            byte_vector input = head;
+            wirepeer::append(input, stream);
+            write_seed(directory,
+                       "marked-" + std::to_string(flags) + '-' + std::to_string(head.size()),
+                       input);
+        }
+    }
+}
+
 // As fuzz_sequence reads it: payload length, MPA length and header.
 void append_step(byte_vector& input, const wirepeer::segment& s) {
     const auto payload = static_cast<std::uint16_t>(s.payload.size());
@@ -195,6 +214,7 @@ int main(int argc, char** argv) {
     const std::filesystem::path directory = argv[1];
     write_fpdu_seeds(directory / "fpdu");
     write_violation_seeds(directory / "fpdu");
+    write_marked_seeds(directory / "fpdu");
     write_sequence_seeds(directory / "sequence");
     write_mpa_seeds(directory / "mpa");
     write_negotiation_seeds(directory / "mpa");

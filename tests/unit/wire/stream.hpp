@@ -172,8 +172,9 @@ private:
 };
 
 // Feeds a stream cut at the given offsets (ascending), until it ends or fails.
-inline receiver receive(byte_span stream, bool crc, const std::vector<std::size_t>& cuts = {}) {
-    receiver r(crc);
+inline receiver receive(byte_span stream, bool crc, const std::vector<std::size_t>& cuts = {},
+                        bool markers = false) {
+    receiver r(crc, markers);
     std::size_t from = 0;
     for (const std::size_t cut : cuts) {
         if (!r.feed(stream.subspan(from, cut - from))) return r;
