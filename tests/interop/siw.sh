@@ -114,6 +114,7 @@ latency()
 
 many_options()
 {
+	rping_of 64 4096
 	bandwidth 1 300
 	bandwidth 1048576 20
 	bandwidth 16384 100 -b
@@ -140,7 +141,7 @@ transfer()
 {
 	local seconds=${FULL:+20}
 	CLIENT_TIMEOUT=60 SERVER_STATUS_COUNTS='' try_pair 7600 "$SERVER" ./transfer serve "$ADDRESS" 7600 45 -- \
-		"$CLIENT" ./transfer run "$ADDRESS" 7600 "${seconds:-3}" 3 7 steady "$@"
+		"$CLIENT" ./transfer run "$ADDRESS" 7600 "${seconds:-2}" 3 7 steady "$@"
 }
 
 # siw answers an empty Read that waits behind another one with that one's bytes.
@@ -182,7 +183,7 @@ siw_answers_empty_reads()
 
 everything()
 {
-	both_ways rping_of 64 65535
+	both_ways rping_of 65535
 	both_ways bandwidth 65536 40
 	both_ways latency 64 50
 	both_ways tools_of_rdmacm
