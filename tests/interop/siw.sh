@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # files: build/tests/network/transfer build/tests/network/libbind_address.so
-# timeout: 600
+# timeout: 900
 #
 # softrnic and the kernel's own software iWARP driver, siw, as peers: every operation in
 # both directions, with either as the side that connects, and whoever asks for the CRC.

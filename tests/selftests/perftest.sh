@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# timeout: 240
+# timeout: 600
 #
 # perftest's tools between two namespaces: every operation with sizes from one byte
 # to 1 MiB, and the options that use other verbs. Not how fast it is, but that it works.
