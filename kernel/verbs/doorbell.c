@@ -18,7 +18,7 @@
 #define LAZY_NS		(100 * NSEC_PER_USEC)
 /* Doorbells of a stream are not further apart. */
 #define STREAM_GAP_NS	(5 * LAZY_NS)
-#define MIN_STREAK	8
+#define MIN_STREAK	4
 #define MAX_STREAK	4096
 /* So many messages are worth the wait. */
 #define MIN_BATCH	4

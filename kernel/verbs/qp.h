@@ -119,6 +119,9 @@ struct srn_qp_tx {
 	} control;
 };
 
+/* The longest control message. The others' lengths are checked with their headers. */
+static_assert(sizeof(struct srn_wire_atomic_request) <= SRN_TERM_MAX);
+
 /* State of the receiver. */
 struct srn_qp_rx {
 	u32 segments;			/* received */
