@@ -110,7 +110,7 @@ static int verify_early(struct srn_fpdu_parser *p, const u8 *data, u32 len)
 	return 0;
 }
 
-/* Collect length field and header. Return: bytes used; the stage tells whether they are whole. */
+/* Collect length field and header. Return: bytes used; ev says HEADER when they are whole. */
 static u32 collect_header(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 			  struct srn_fpdu_event *ev)
 {

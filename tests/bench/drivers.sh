@@ -16,15 +16,7 @@ SERVER_PLACE=() CLIENT_PLACE=() SERVER_DEVICE='' CLIENT_DEVICE='' SERVER_ADDRESS
 
 namespaces_up()
 {
-	local n
-	ip netns add a && ip netns add b &&
-		ip link add va index 101 netns a type veth peer name vb index 102 netns b || return
-	for n in a b; do
-		ip -n $n link set lo up
-		ip -n $n link set v$n up
-	done
-	ip -n a addr add 10.0.0.1/24 dev va
-	ip -n b addr add 10.0.0.2/24 dev vb
+	joined_namespaces || return
 	ip link add dummy0 type dummy
 	ip addr add 10.1.0.1/24 dev dummy0
 	ip link set dummy0 up

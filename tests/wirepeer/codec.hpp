@@ -139,6 +139,14 @@ segment make_immediate(std::uint32_t msn, std::uint32_t data, std::uint8_t opcod
 segment make_atomic_request(std::uint32_t msn, const atomic_request& a);
 segment make_atomic_response(std::uint32_t msn, std::uint32_t id, std::uint64_t original);
 
+/// A message that differs from a valid one in what `change` does to it; as all the segments of a
+/// case.
+template <class Change>
+std::vector<segment> changed(segment s, Change change) {
+    change(s);
+    return {std::move(s)};
+}
+
 // Terminate: RFC 5040 section 4.8.
 
 struct term_code {

@@ -197,12 +197,6 @@ std::ostream& operator<<(std::ostream& to, const bad_response& b) {
     return to << b.name;
 }
 
-template <class Change>
-std::vector<segment> changed(segment s, Change change) {
-    change(s);
-    return {std::move(s)};
-}
-
 const bad_response bad_responses[] = {
     {"rfc7306_5_2_2_identifier_of_no_request",
      [](std::uint32_t id) { return std::vector{make_atomic_response(1, id + 1, 5)}; },

@@ -204,6 +204,24 @@ TEST(Initiator, rfc6581_9_request) {
     }
 }
 
+/// A verbs end that asks the scripted peer for a connection.
+struct asking {
+    asking() {
+        must(end.create_queues({}));
+        connected = std::async(std::launch::async, [this] { return end.connect(); });
+    }
+    /// Its request has been read, and waits for a reply.
+    [[nodiscard]] tcp_stream accept_request() const {
+        tcp_stream wire = listener.accept();
+        (void)wire.read_frame(false);
+        return wire;
+    }
+
+    tcp_listener listener{link_address()};
+    softrnic::connection end = must(softrnic::resolve(listener.local_address()));
+    std::future<softrnic::result<void>> connected;
+};
+
 /// A reply that the initiator cannot live with, and the Terminate that says so: RFC 6581 section 8.
 struct refused_reply {
     const char* name;
@@ -229,19 +247,15 @@ const refused_reply refused_replies[] = {
 class RefusedReply : public ::testing::TestWithParam<refused_reply> {};
 
 TEST_P(RefusedReply, EndsWithTerminate) {
-    const tcp_listener listener(link_address());
-    softrnic::connection end = must(softrnic::resolve(listener.local_address()));
-    must(end.create_queues({}));
-    auto connected = std::async(std::launch::async, [&] { return end.connect(); });
-    const tcp_stream wire = listener.accept();
-    (void)wire.read_frame(false);
+    asking verbs;
+    const tcp_stream wire = verbs.accept_request();
     wire.send(encode(mpa_frame{.reply = true, .enhanced = GetParam().words}));
     // Before everything else, so instead of the RTR message.
     EXPECT_EQ(describe(wire.read_segment()),
               describe(make_terminate(
                   terminate_payload({2, 0, GetParam().code}, term_headers::none, {}))));
     wire.expect_closed();
-    EXPECT_FALSE(connected.get());
+    EXPECT_FALSE(verbs.connected.get());
     expect_service();
 }
 
@@ -251,20 +265,16 @@ INSTANTIATE_TEST_SUITE_P(, RefusedReply, ::testing::ValuesIn(refused_replies),
 // RFC 5044 section 7.1.2 rule 3.
 TEST(Initiator, rfc5044_7_1_2_is_told_of_a_rejection) {
     for (const std::uint8_t revision : {std::uint8_t{1}, std::uint8_t{2}}) {
-        const tcp_listener listener(link_address());
-        softrnic::connection end = must(softrnic::resolve(listener.local_address()));
-        must(end.create_queues({}));
-        auto connected = std::async(std::launch::async, [&] { return end.connect(); });
-        const tcp_stream wire = listener.accept();
-        (void)wire.read_frame(false);
+        asking verbs;
+        const tcp_stream wire = verbs.accept_request();
         mpa_frame no{.reply = true, .reject = true, .revision = revision};
         if (revision == 2) no.enhanced = enhanced_words{.peer_to_peer = true, .rtr_write = true};
         no.private_data = pattern(40);
         wire.send(encode(no));
-        const auto refused = connected.get();
+        const auto refused = verbs.connected.get();
         ASSERT_FALSE(refused);
         EXPECT_EQ(refused.error().code, ECONNREFUSED);
-        const auto data = end.peer_data();
+        const auto data = verbs.end.peer_data();
         EXPECT_EQ(hex({reinterpret_cast<const std::uint8_t*>(data.data()), data.size()}),
                   hex(pattern(40)));
         wire.expect_dropped();
@@ -274,19 +284,16 @@ TEST(Initiator, rfc5044_7_1_2_is_told_of_a_rejection) {
 
 // RFC 6581 section 10: a peer that knows nothing of enhanced frames closes, and gets another one.
 TEST(Initiator, rfc6581_10_falls_back_to_revision_1) {
-    const tcp_listener listener(link_address());
-    softrnic::connection end = must(softrnic::resolve(listener.local_address()));
-    must(end.create_queues({}));
-    auto connected = std::async(std::launch::async, [&] { return end.connect(); });
+    asking verbs;
     {
-        const tcp_stream refused = listener.accept();
+        const tcp_stream refused = verbs.listener.accept();
         EXPECT_TRUE(refused.read_frame(false).enhanced);
     }
-    const tcp_stream wire = listener.accept();
+    const tcp_stream wire = verbs.listener.accept();
     EXPECT_EQ(wire.read_frame(false), (mpa_frame{.revision = 1}));
     wire.send(encode(mpa_frame{.reply = true, .revision = 1}));
-    must(connected.get());
-    must(end.qp().send(softrnic::no_slices, {.id = 3}));
+    must(verbs.connected.get());
+    must(verbs.end.qp().send(softrnic::no_slices, {.id = 3}));
     EXPECT_EQ(describe(wire.read_segment()), describe(make_send(1, {})));
 }
 
@@ -399,16 +406,12 @@ INSTANTIATE_TEST_SUITE_P(, BadRequest,
 class BadReply : public ::testing::TestWithParam<bad_frame> {};
 
 TEST_P(BadReply, IsDropped) {
-    const tcp_listener listener(link_address());
-    softrnic::connection end = must(softrnic::resolve(listener.local_address()));
-    must(end.create_queues({}));
-    auto connected = std::async(std::launch::async, [&] { return end.connect(); });
-    const tcp_stream wire = listener.accept();
-    (void)wire.read_frame(false);
+    asking verbs;
+    const tcp_stream wire = verbs.accept_request();
     bytes frame = encode(usual_frame(role::responder));
     GetParam().change(frame);
     wire.send(frame);
-    EXPECT_FALSE(connected.get());
+    EXPECT_FALSE(verbs.connected.get());
     wire.expect_dropped();
     expect_service();
 }
@@ -454,15 +457,11 @@ TEST(Pieces, rfc5044_7_1_1_reply_cut_at_every_byte) {
     const bytes whole = encode(reply);
     for (std::size_t cut = 1; cut < whole.size(); ++cut) {
         SCOPED_TRACE("cut at " + std::to_string(cut));
-        const tcp_listener listener(link_address());
-        softrnic::connection end = must(softrnic::resolve(listener.local_address()));
-        must(end.create_queues({}));
-        auto connected = std::async(std::launch::async, [&] { return end.connect(); });
-        const tcp_stream wire = listener.accept();
-        (void)wire.read_frame(false);
+        asking verbs;
+        const tcp_stream wire = verbs.accept_request();
         wire.send_cut(whole, std::array{cut});
-        must(connected.get());
-        EXPECT_EQ(end.peer_data().size(), 5U);
+        must(verbs.connected.get());
+        EXPECT_EQ(verbs.end.peer_data().size(), 5U);
         EXPECT_EQ(wire.read_segment().opcode, op::write);
     }
 }

@@ -261,12 +261,6 @@ std::ostream& operator<<(std::ostream& to, const bad_answer& b) {
     return to << b.name;
 }
 
-template <class Change>
-std::vector<segment> changed(segment s, Change change) {
-    change(s);
-    return {std::move(s)};
-}
-
 const bad_answer bad_answers[] = {
     {"rfc5041_7_1_stag_of_no_read",
      [](const read_request& r) {

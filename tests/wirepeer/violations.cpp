@@ -45,10 +45,6 @@ segment good_read(const scene& at) {
     return bad_read(at.open.stag, at.open.base).front();
 }
 
-segments changed(segment s, void (*change)(segment&)) {
-    change(s);
-    return {std::move(s)};
-}
 segments bad_send(void (*change)(segment&)) {
     return changed(make_send(1, poisoned(8)), change);
 }

@@ -21,21 +21,25 @@
 in_a() { ip netns exec a "$@"; }
 in_b() { ip netns exec b "$@"; }
 
-# The two ends have different interface indexes: equal ones hide a driver that
-# looks an interface up in the wrong namespace.
-two_namespaces()
+# joined_namespaces [MTU]: without links. The two ends have different interface indexes: equal
+# ones hide a driver that looks an interface up in the wrong namespace.
+joined_namespaces()
 {
 	local mtu=${1:-1500} n
-	ip netns add a
-	ip netns add b
-	ip link add va index 101 mtu "$mtu" netns a type veth \
-		peer name vb index 102 mtu "$mtu" netns b
+	ip netns add a && ip netns add b &&
+		ip link add va index 101 mtu "$mtu" netns a type veth \
+			peer name vb index 102 mtu "$mtu" netns b || return
 	for n in a b; do
 		ip -n $n link set lo up
 		ip -n $n link set v$n up
 	done
 	ip -n a addr add 10.0.0.1/24 dev va
 	ip -n b addr add 10.0.0.2/24 dev vb
+}
+
+two_namespaces()
+{
+	joined_namespaces "$@" || return
 	ip -n a addr add fd00::1/64 dev va nodad
 	ip -n b addr add fd00::2/64 dev vb nodad
 	in_a rdma link add srna type "$SRN_LINK_TYPE" netdev va &&
