@@ -64,13 +64,33 @@ static int rx_event(struct srn_stream *s, struct srn_fpdu_event *ev)
 	return 0;
 }
 
+/* What goes on in the middle of a message, as far as it is whole. Return: bytes used. */
+static u32 rx_middles(struct srn_stream *s, const u8 *data, u32 len)
+{
+	struct srn_fpdu_parser *p = &s->parser;
+	struct srn_fpdu_middle m;
+	u32 used = 0, n;
+
+	while ((n = srn_fpdu_parse_middle(p, data + used, len - used, &m))) {
+		if (!s->ops->rx_middle(s, &m))
+			break;
+		srn_tally_fpdu(s->counters, SRN_RX, &s->rx_tally, p->rdmap.opcode, m.len, false);
+		trace_srn_fpdu_received(s, p->rdmap.opcode, m.len, false);
+		used += n;
+	}
+	return used;
+}
+
 static void rx_bytes(struct srn_stream *s, const u8 *data, u32 len)
 {
 	struct srn_fpdu_event ev;
+	u32 used;
 
 	do {
-		u32 used = srn_fpdu_parse(&s->parser, data, len, &ev);
-
+		used = rx_middles(s, data, len);
+		data += used;
+		len -= used;
+		used = srn_fpdu_parse(&s->parser, data, len, &ev);
 		data += used;
 		len -= used;
 		if (rx_event(s, &ev)) {

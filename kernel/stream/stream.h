@@ -89,6 +89,11 @@ struct srn_stream_ops {
 	int (*rx_place)(struct srn_stream *s, const u8 *data, u32 len,
 			struct srn_term_code *term);
 	int (*rx_end)(struct srn_stream *s, struct srn_term_code *term);
+	/*
+	 * All of these in one, for a segment in the middle of the message in hand. False: not
+	 * now, or something is wrong with it; nothing was done, the others find out.
+	 */
+	bool (*rx_middle)(struct srn_stream *s, const struct srn_fpdu_middle *m);
 	/* Input is used up for now: no memory access may stay open. */
 	void (*rx_pause)(struct srn_stream *s);
 	/* A receive pass is over: report what it completed. */

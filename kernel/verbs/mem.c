@@ -414,3 +414,28 @@ void srn_cursor_release(struct srn_cursor *c)
 	srn_mem_end(c->held);
 	c->held = NULL;
 }
+
+/**
+ * srn_mem_write - place bytes in a region
+ * @mem: region, with an access open, that has been checked for them
+ * @addr: where to, in its own addresses
+ * @data: bytes
+ * @len: how many
+ *
+ * Context: as srn_cursor_peek().
+ */
+void srn_mem_write(const struct srn_mem *mem, u64 addr, const u8 *data, u32 len)
+{
+	u64 room;
+	void *to;
+	u32 n;
+
+	while (len) {
+		to = srn_mem_kva(mem, addr, &room);
+		n = min_t(u64, room, len);
+		memcpy(to, data, n);
+		addr += n;
+		data += n;
+		len -= n;
+	}
+}

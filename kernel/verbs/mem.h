@@ -137,6 +137,7 @@ enum srn_mem_fault srn_sges_check(const struct ib_qp *ibqp, bool kernel,
 enum srn_mem_fault srn_cursor_peek(struct srn_cursor *c, u32 max, void **data, u32 *len);
 enum srn_mem_fault srn_cursor_write(struct srn_cursor *c, const u8 *data, u32 len);
 void srn_cursor_release(struct srn_cursor *c);
+void srn_mem_write(const struct srn_mem *mem, u64 addr, const u8 *data, u32 len);
 
 /* Address of @addr in @mem, and how many bytes from there are contiguous. */
 static inline void *srn_mem_kva(const struct srn_mem *mem, u64 addr, u64 *contiguous)

@@ -282,6 +282,7 @@ int srn_qp_rx_begin(struct srn_stream *s, const struct srn_rdmap_header *h, u32 
 		    struct srn_term_code *term);
 int srn_qp_rx_place(struct srn_stream *s, const u8 *data, u32 len, struct srn_term_code *term);
 int srn_qp_rx_end(struct srn_stream *s, struct srn_term_code *term);
+bool srn_qp_rx_middle(struct srn_stream *s, const struct srn_fpdu_middle *m);
 void srn_qp_rx_pause(struct srn_stream *s);
 void srn_qp_rx_done(struct srn_stream *s);
 

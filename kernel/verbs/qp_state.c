@@ -299,6 +299,7 @@ const struct srn_stream_ops srn_qp_stream_ops = {
 	.tx_pushed = srn_qp_tx_pushed,
 	.tx_idle = srn_qp_tx_idle,
 	.rx_begin = srn_qp_rx_begin,
+	.rx_middle = srn_qp_rx_middle,
 	.rx_place = srn_qp_rx_place,
 	.rx_end = srn_qp_rx_end,
 	.rx_pause = srn_qp_rx_pause,

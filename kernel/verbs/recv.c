@@ -556,6 +556,47 @@ int srn_qp_rx_end(struct srn_stream *s, struct srn_term_code *term)
 }
 
 /**
+ * srn_qp_rx_middle - a whole segment in the middle of the message in hand
+ * @s: stream of the queue pair
+ * @m: what it holds; its header is that of the segment before, but for the offset
+ *
+ * Where the region or entry that the message is being placed in is open and has room, this
+ * does what srn_qp_rx_begin(), srn_qp_rx_place() and srn_qp_rx_end() would.
+ *
+ * Context: the receiver.
+ *
+ * Return: false if nothing was done, and those have to be asked.
+ */
+bool srn_qp_rx_middle(struct srn_stream *s, const struct srn_fpdu_middle *m)
+{
+	struct srn_qp *qp = stream_qp(s);
+	struct srn_qp_rx *rx = &qp->rx;
+	struct srn_cursor *c = rx->target;
+	u64 to = m->offset;
+
+	if (!c || !c->held)
+		return false;
+	if (c == &rx->write) {
+		if (READ_ONCE(c->held->stag) != rx->header.stag ||
+		    !(READ_ONCE(qp->access) & IB_ACCESS_REMOTE_WRITE) ||
+		    srn_mem_check(c->held, c->pd, to, m->len, c->access) != SRN_MEM_OK)
+			return false;
+		rx->write_len += m->len;
+	} else {
+		const struct srn_sge *sge = &c->sge[c->index];
+
+		if (m->len > sge->length - c->offset ||
+		    !srn_sequence_middle(&rx->sequence, &rx->header, m->offset, m->len))
+			return false;
+		to = sge->addr + c->offset;
+		c->offset += m->len;
+	}
+	WRITE_ONCE(rx->segments, rx->segments + 1);
+	srn_mem_write(c->held, to, m->payload, m->len);
+	return true;
+}
+
+/**
  * srn_qp_rx_pause - close all accesses to memory
  * @s: stream of the queue pair
  *

@@ -222,6 +222,7 @@ static u32 parse_trailer(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 	p->trailer_summed = 0;
 	p->crc = SRN_CRC_SEED;
 	p->stage = SRN_STAGE_HEADER;
+	p->midst = !p->rdmap.last;
 	ev->type = SRN_FPDU_END;
 	return take;
 }
@@ -322,4 +323,55 @@ u32 srn_fpdu_parse(struct srn_fpdu_parser *p, const u8 *data, u32 len, struct sr
 	if (unlikely(p->markers) && p->stage != SRN_STAGE_BROKEN)
 		return parse_marked(p, data, len, ev);
 	return parse_unmarked(p, data, len, ev);
+}
+
+/* Does the header that lies here differ from the last one in length and offset only? */
+static bool goes_on(const struct srn_fpdu_parser *p, const u8 *data, u64 *offset)
+{
+	struct srn_wire_untagged u;
+	struct srn_wire_tagged t;
+
+	if (p->header_len == SRN_TAGGED_HEADER) {
+		memcpy(&t, data, sizeof(t));
+		*offset = be64_to_cpu(t.to);
+		return !memcmp(&t.ddp_ctrl, p->header + SRN_MPA_LENGTH,
+			       offsetof(struct srn_wire_tagged, to) - SRN_MPA_LENGTH);
+	}
+	memcpy(&u, data, sizeof(u));
+	*offset = be32_to_cpu(u.mo);
+	return !memcmp(&u.ddp_ctrl, p->header + SRN_MPA_LENGTH,
+		       offsetof(struct srn_wire_untagged, mo) - SRN_MPA_LENGTH);
+}
+
+/**
+ * srn_fpdu_parse_middle - a whole FPDU in the middle of a message, in one step
+ * @p: parser; it stays as it is, and goes on behind this FPDU
+ * @data: the stream's next bytes
+ * @len: how many
+ * @m: what it holds
+ *
+ * Most of a long message is such FPDUs: control bytes, STag, queue and number are those of
+ * the FPDU before, which has been checked, and only the offset is another. What is anything
+ * else, is wrong, lies in pieces or among markers is left to srn_fpdu_parse(), which says
+ * what it is. Any context.
+ *
+ * Return: bytes of the FPDU, 0 if there is none of the kind.
+ */
+u32 srn_fpdu_parse_middle(const struct srn_fpdu_parser *p, const u8 *data, u32 len,
+			  struct srn_fpdu_middle *m)
+{
+	u32 body, pad;
+
+	if (!p->midst || p->stage != SRN_STAGE_HEADER || p->have || p->markers ||
+	    len < SRN_MAX_HEADER || !goes_on(p, data, &m->offset))
+		return 0;
+	body = SRN_MPA_LENGTH + ulpdu_length(data);
+	pad = srn_fpdu_pad(body);
+	if (body <= p->header_len || body + pad + SRN_CRC_LEN > len)
+		return 0;
+	if (p->with_crc && !crc_matches(crc32c(SRN_CRC_SEED, data, body), data + body, pad))
+		return 0;
+	m->payload = data + p->header_len;
+	m->len = body - p->header_len;
+	return body + pad + SRN_CRC_LEN;
 }

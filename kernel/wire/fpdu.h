@@ -68,6 +68,7 @@ struct srn_fpdu_parser {
 	/* of the FPDU in hand */
 	u8 stage;
 	bool crc_verified;	/* before anything of it was placed */
+	bool midst;		/* between two FPDUs of one message */
 	u8 have;		/* bytes of header or trailer collected */
 	u8 trailer_len;
 	u8 header[SRN_MAX_HEADER];
@@ -87,9 +88,18 @@ struct srn_fpdu_parser {
 	u8 trailer_summed;	/* bytes of the trailer that are in the CRC already */
 };
 
+/* An FPDU that goes on where the one before it ended, and does not end the message. */
+struct srn_fpdu_middle {
+	const u8 *payload;
+	u32 len;		/* of it, at least 1 */
+	u64 offset;		/* TO or MO */
+};
+
 void srn_fpdu_init(struct srn_fpdu_parser *p, bool with_crc, bool markers);
 u32 srn_fpdu_parse(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 		   struct srn_fpdu_event *ev);
+u32 srn_fpdu_parse_middle(const struct srn_fpdu_parser *p, const u8 *data, u32 len,
+			  struct srn_fpdu_middle *m);
 
 /* Is the stream at an FPDU boundary, so that its end would be an orderly one? */
 static inline bool srn_fpdu_at_boundary(const struct srn_fpdu_parser *p)

@@ -22,7 +22,7 @@ void srn_sequence_init(struct srn_sequence *q, bool rtr_read, bool rtr_send_may_
 }
 
 /* In order, and as much as was asked for. */
-static int check_read_response(const struct srn_sequence *q, const struct srn_rdmap_header *h,
+static int check_read_response(struct srn_sequence *q, const struct srn_rdmap_header *h,
 			       u32 payload, const struct srn_request *oldest,
 			       struct srn_term_code *term)
 {
@@ -32,7 +32,8 @@ static int check_read_response(const struct srn_sequence *q, const struct srn_rd
 		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_TAGGED_BUFFER, SRN_TAGGED_INVALID_STAG);
 		return -EPROTO;
 	}
-	left = oldest->length - q->read_done;
+	q->read_length = oldest->length;
+	left = q->read_length - q->read_done;
 	if (h->to != q->read_done || payload > left || (h->last && payload != left)) {
 		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_TAGGED_BUFFER, SRN_TAGGED_BOUNDS);
 		return -EPROTO;
@@ -76,6 +77,32 @@ int srn_sequence_check(struct srn_sequence *q, const struct srn_rdmap_header *h,
 		return -EPROTO;
 	}
 	return 0;
+}
+
+/**
+ * srn_sequence_middle - a segment that goes on where another ended, and does not end the message
+ * @q: sequence
+ * @before: header of the segment before, which was allowed, is complete and not the last one;
+ *	this one's differs in its offset only
+ * @offset: TO or MO of this one
+ * @payload: its payload bytes
+ *
+ * Any context.
+ *
+ * Return: false if something is wrong with it: nothing is changed, srn_sequence_check() knows what.
+ */
+bool srn_sequence_middle(struct srn_sequence *q, const struct srn_rdmap_header *before, u64 offset,
+			 u32 payload)
+{
+	u32 *done;
+
+	if (before->opcode == SRN_OP_WRITE)
+		return true;
+	done = before->tagged ? &q->read_done : &q->queue[before->qn].mo;
+	if (offset != *done || payload > (before->tagged ? q->read_length : ~0u) - *done)
+		return false;
+	*done += payload;
+	return true;
 }
 
 /**

@@ -167,6 +167,10 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const receiver bytewise = receive(in.stream, in.crc, every_byte(in.stream.size()), in.markers);
     require_rules(bytewise);
     require_same(cut, bytewise, in.crc);
+    const receiver strides =
+        receive(in.stream, in.crc, in.cuts, in.markers, receiver::pace::strides);
+    require_rules(strides);
+    require_same(cut, strides, in.crc);
 
     message_layer messages(in.queue);
     for (const received_fpdu& fpdu : cut.complete_fpdus()) messages.segment(fpdu);

@@ -114,6 +114,14 @@ private:
     bool in_response_ = false;
 };
 
+/// Would it go on where the one before ended? Then one step says what two say.
+bool is_middle(const srn_rdmap_header& before, const srn_rdmap_header& h, std::uint32_t payload) {
+    srn_rdmap_header alike = before;
+    alike.to = h.to;
+    alike.mo = h.mo;
+    return alike == h && !h.last && payload > 0;
+}
+
 /// Numbers of RFC 5040 and RFC 5041 for what a header can do wrong.
 void require_known(const srn_term_code& term) {
     const bool tagged = term.layer == SRN_LAYER_DDP && term.etype == SRN_DDP_TAGGED_BUFFER &&
@@ -137,6 +145,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (flags & near_wrap)
         for (srn_untagged_queue& q : sequence.queue) q.msn = number_near_wrap;
     model m(flags);
+    // Says "last" until there is one.
+    srn_rdmap_header before{};
+    before.last = true;
     while (!in.empty()) {
         const std::uint8_t step = in.byte();
         if (step < 0x80) {
@@ -151,14 +162,26 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
         srn_get_header(bytes.data(), &h);
         srn_term_code term{0xee, 0xee, 0xee};
         const srn_request oldest = m.oldest();
+        srn_sequence in_one_step = sequence;
+        const bool goes_on =
+            is_middle(before, h, payload) &&
+            srn_sequence_middle(&in_one_step, &before, h.tagged ? h.to : h.mo, payload);
         if (srn_check_header(&h, &term) ||
             srn_sequence_check(&sequence, &h, payload, &oldest, &term)) {
             // The stream ends here.
+            require(!goes_on, "allowed in one step only");
             require_known(term);
             break;
         }
         const bool delivered = srn_sequence_advance(&sequence, &h, payload);
         require(delivered == m.accept(h, payload), "what is a message");
+        require(goes_on == is_middle(before, h, payload), "not allowed in one step");
+        if (goes_on) {
+            require(in_one_step.read_done == sequence.read_done, "another offset in a Read");
+            require(h.tagged || in_one_step.queue[h.qn].mo == sequence.queue[h.qn].mo,
+                    "another message offset");
+        }
+        before = h;
     }
     return 0;
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # files: build/tests/verbs/verbs_test
-# timeout: 420
+# timeout: 1200
 #
 # The verbs tests (tests/verbs), which are both ends on this host's own address.
 # For a run by hand: SRN_ENV=SRN_FILTER SRN_FILTER='Flush.*' make test T=verbs-library
@@ -13,11 +13,11 @@ export SRN_SERVER_ADDR=10.1.0.1
 
 chmod +x verbs_test
 run_check "link" dummy_link || finish
-run_gtest ./verbs_test 180 "${SRN_FILTER:-*:-Removal.*:Largest.*}"
+run_gtest ./verbs_test 360 "${SRN_FILTER:-*:-Removal.*:Largest.*}"
 if [[ -z ${SRN_FILTER:-} ]]; then
-	SRN_TEST_LINK=srn0 SRN_TEST_NETDEV=dummy0 run_gtest ./verbs_test 60 'Removal.*'
+	SRN_TEST_LINK=srn0 SRN_TEST_NETDEV=dummy0 run_gtest ./verbs_test 120 'Removal.*'
 	wait_ready srn0
-	run_gtest ./verbs_test 30 'Batch.*'
-	run_gtest ./verbs_test 240 'Largest.*'
+	run_gtest ./verbs_test 90 'Batch.*'
+	run_gtest ./verbs_test 600 'Largest.*'
 fi
 finish

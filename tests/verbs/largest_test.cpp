@@ -62,7 +62,7 @@ protected:
 
     /// All of the message went, and the memory shows it.
     void expect_arrived(softrnic::cq& queue, ibv_wc_opcode opcode, const repeated& where) {
-        const auto patient = 120s;
+        const auto patient = 300s;
         ibv_wc wc = must(queue.wait_one(patient));
         expect_good(wc, 1, opcode);
         if (opcode != IBV_WC_RDMA_WRITE) {

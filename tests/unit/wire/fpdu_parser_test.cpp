@@ -222,6 +222,60 @@ TEST_P(FpduStream, EndsInTheMiddle) {
     }
 }
 
+// A message of each tagged and untagged kind in many segments, one after the other.
+std::vector<fpdu_recipe> long_messages(bool crc) {
+    std::vector<fpdu_recipe> recipes;
+    for (const auto op : {SRN_OP_WRITE, SRN_OP_SEND, SRN_OP_READ_RESPONSE, SRN_OP_SEND_INV}) {
+        std::uint32_t offset = 0;
+        for (const std::uint32_t length : {9U, 1U, 2U, 3U, 40U, 8U}) {
+            recipes.push_back({.op = op,
+                               .payload = pattern(length, offset),
+                               .mo = offset,
+                               .stag = 0x1200,
+                               .to = 0xfffffffff0U + offset,
+                               .last = length == 8,
+                               .crc = crc});
+            offset += length;
+        }
+    }
+    return recipes;
+}
+
+TEST_P(FpduStream, MiddlesInOneStep) {
+    const test_stream s = stream_of(long_messages(crc));
+    const receiver r = receive(s.bytes, crc, {}, false, receiver::pace::strides);
+    expect_whole(r, s);
+    // All but the first and the last one of each message.
+    EXPECT_EQ(r.strides(), s.fpdus.size() - 2 * 4);
+    for (std::size_t a = 0; a <= s.bytes.size(); a++) {
+        SCOPED_TRACE(a);
+        expect_whole(receive(s.bytes, crc, {a}, false, receiver::pace::strides), s);
+    }
+    const auto bytewise = every_byte(s.bytes.size());
+    EXPECT_EQ(receive(s.bytes, crc, bytewise, false, receiver::pace::strides).strides(), 0U);
+}
+
+// Whatever bit is wrong: in one step comes out what comes out step by step.
+TEST_P(FpduStream, DamagedMiddles) {
+    const test_stream s = stream_of(long_messages(crc));
+    for (std::size_t bit = 0; bit < s.bytes.size() * 8; bit++) {
+        byte_vector bytes = s.bytes;
+        bytes[bit / 8] = static_cast<std::uint8_t>(bytes[bit / 8] ^ 1 << bit % 8);
+        const receiver steps = receive(bytes, crc);
+        const receiver strides = receive(bytes, crc, {}, false, receiver::pace::strides);
+        EXPECT_EQ(strides.broken_rule(), "") << "bit " << bit;
+        EXPECT_EQ(strides.fpdus(), steps.fpdus()) << "bit " << bit;
+        EXPECT_EQ(strides.error(), steps.error()) << "bit " << bit;
+        EXPECT_EQ(strides.at_boundary(), steps.at_boundary()) << "bit " << bit;
+    }
+}
+
+TEST_P(FpduStream, NoMiddleAmongMarkers) {
+    receiver r(crc, true, receiver::pace::strides);
+    r.feed(stream.bytes);
+    EXPECT_EQ(r.strides(), 0U);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, FpduStream, testing::Bool(),
                          [](const auto& i) { return i.param ? "crc" : "no_crc"; });
 

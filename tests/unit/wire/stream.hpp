@@ -76,16 +76,22 @@ struct received_fpdu {
 };
 
 // A parser together with everything that came out of it. feed() holds the parser to the rules of
-// its contract; the first one that it breaks is named by broken_rule().
+// its contract; the first one that it breaks is named by broken_rule(). In strides it takes FPDUs
+// in the middle of a message in one step, as the module does.
 class receiver {
 public:
-    explicit receiver(bool crc, bool markers = false) { srn_fpdu_init(&parser_, crc, markers); }
+    enum class pace { steps, strides };
+
+    explicit receiver(bool crc, bool markers = false, pace p = pace::steps) : pace_(p) {
+        srn_fpdu_init(&parser_, crc, markers);
+    }
 
     // False once the stream has failed.
     bool feed(byte_span piece) {
         const exact_copy bytes(piece);
         std::uint32_t at = 0;
         for (;;) {
+            if (pace_ == pace::strides) at += stride(bytes.data() + at, bytes.size() - at);
             srn_fpdu_event event{};
             const std::uint32_t left = bytes.size() - at;
             const std::uint32_t used = srn_fpdu_parse(&parser_, bytes.data() + at, left, &event);
@@ -101,6 +107,8 @@ public:
         }
     }
 
+    // How many FPDUs were taken in one step.
+    [[nodiscard]] std::size_t strides() const { return strides_; }
     [[nodiscard]] const std::vector<received_fpdu>& fpdus() const { return fpdus_; }
     [[nodiscard]] const std::optional<srn_term_code>& error() const { return error_; }
     [[nodiscard]] const std::string& broken_rule() const { return rule_; }
@@ -120,6 +128,35 @@ private:
     }
 
     [[nodiscard]] bool open() const { return !fpdus_.empty() && !fpdus_.back().complete; }
+
+    std::uint32_t stride(const std::uint8_t* in, std::uint32_t left) {
+        std::uint32_t used = 0;
+        srn_fpdu_middle middle{};
+        while (const std::uint32_t n =
+                   srn_fpdu_parse_middle(&parser_, in + used, left - used, &middle)) {
+            rule(!fpdus_.empty() && at_boundary(), "a middle without a begin");
+            rule(n <= left - used && middle.len > 0 && middle.payload > in + used &&
+                     middle.payload + middle.len + SRN_CRC_LEN <= in + used + n,
+                 "a middle beyond the input");
+            if (!rule_.empty()) return used;
+            received_fpdu fpdu;
+            fpdu.header_bytes.assign(in + used, middle.payload);
+            srn_get_header(fpdu.header_bytes.data(), &fpdu.header);
+            rule(middle.offset == (fpdu.header.tagged ? fpdu.header.to : fpdu.header.mo),
+                 "a middle elsewhere than it says");
+            srn_rdmap_header alike = fpdus_.back().header;
+            alike.to = fpdu.header.to;
+            alike.mo = fpdu.header.mo;
+            rule(alike == fpdu.header && !alike.last, "a middle of another message");
+            fpdu.payload.assign(middle.payload, middle.payload + middle.len);
+            fpdu.complete = true;
+            fpdus_.push_back(fpdu);
+            used += n;
+            ++strides_;
+        }
+        consumed_ += used;
+        return used;
+    }
 
     void take(const srn_fpdu_event& event, const std::uint8_t* in, std::uint32_t used,
               std::uint32_t left) {
@@ -169,12 +206,15 @@ private:
     std::optional<srn_term_code> error_;
     std::string rule_;
     std::size_t consumed_ = 0;
+    std::size_t strides_ = 0;
+    pace pace_;
 };
 
 // Feeds a stream cut at the given offsets (ascending), until it ends or fails.
 inline receiver receive(byte_span stream, bool crc, const std::vector<std::size_t>& cuts = {},
-                        bool markers = false) {
-    receiver r(crc, markers);
+                        bool markers = false,
+                        receiver::pace pace = receiver::pace::steps) {
+    receiver r(crc, markers, pace);
     std::size_t from = 0;
     for (const std::size_t cut : cuts) {
         if (!r.feed(stream.subspan(from, cut - from))) return r;
