@@ -132,10 +132,71 @@ static int build_marked(struct srn_stream *s, struct srn_tx_msg *msg, u32 header
 	return 0;
 }
 
+/* Header and trailer of an FPDU whose payload stays where it is, without CRC. */
+struct envelope {
+	u32 header_len;
+	u32 len;		/* of the payload */
+	u32 trailer_len;
+};
+
+/* How many FPDUs in the middle of the message fit the batch, of @limit bytes in all. */
+static u32 count_middles(const struct srn_stream *s, const struct srn_tx_msg *msg,
+			 const struct envelope *e, u32 limit)
+{
+	const struct srn_tx_batch *b = s->batch;
+	u32 left = msg->length - msg->done;
+	u32 overhead = e->header_len + e->trailer_len;
+	u32 iov = SRN_BATCH_IOV - b->num_iov;
+	u32 max;
+
+	/* Whether it may be referred to shows when its region is open. */
+	if (msg->opcode == SRN_OP_READ_RESPONSE && (!msg->source.held || !may_refer(msg)))
+		return 0;
+	if (b->bytes >= limit || iov <= 2 * SRN_MAX_SGE + 4)
+		return 0;
+	max = min((left - 1) / e->len, (limit - b->bytes) / (overhead + e->len));
+	max = min(max, (SRN_BATCH_BUF - b->used) / overhead);
+	/* A piece between two headers, cut at the end of each block. */
+	return min(max, (iov - 2 * SRN_MAX_SGE - 4) / (u32)(2 + e->len / PAGE_SIZE + 1));
+}
+
+/* FPDUs of one size in the middle of a message: what is the same for all is looked at once. */
+static int build_middles(struct srn_stream *s, struct srn_tx_msg *msg, const struct envelope *e,
+			 u32 count)
+{
+	struct srn_tx_batch *b = s->batch;
+	u32 left = count * e->len;	/* that no piece has been found for */
+	void *data = NULL;
+	u32 piece = 0, need, n;
+
+	for (; count; count--) {
+		put_header(msg, srn_batch_reserve(b, e->header_len), e->len, false);
+		for (need = e->len; need; need -= n) {
+			if (!piece) {
+				if (srn_cursor_peek(&msg->source, left, &data, &piece) != SRN_MEM_OK)
+					return -EFAULT;
+				srn_batch_refer(b, msg->source.held);
+				left -= piece;
+				msg->source.offset += piece;
+			}
+			n = min(piece, need);
+			srn_batch_append(b, data, n);
+			data += n;
+			piece -= n;
+		}
+		memset(srn_batch_reserve(b, e->trailer_len), 0, e->trailer_len);
+		msg->done += e->len;
+		srn_tally_fpdu(s->counters, SRN_TX, &s->tx_tally, msg->opcode, e->len, false);
+		trace_srn_fpdu_built(s, msg->opcode, e->len, false);
+	}
+	return 0;
+}
+
 /**
- * srn_frame_build - add the next FPDU of a message to the batch
+ * srn_frame_build - add the next FPDU of a message to the batch, or several
  * @s: stream with a batch
  * @msg: message
+ * @limit: several only up to so many bytes in the batch
  *
  * Each FPDU fills an effective MSS as it is now (RFC 5044 section 4.5).
  *
@@ -143,17 +204,25 @@ static int build_marked(struct srn_stream *s, struct srn_tx_msg *msg, u32 header
  *
  * Return: 0, -ENOBUFS if the batch is full, -EFAULT if the source is not valid any more.
  */
-int srn_frame_build(struct srn_stream *s, struct srn_tx_msg *msg)
+int srn_frame_build(struct srn_stream *s, struct srn_tx_msg *msg, u32 limit)
 {
 	u32 header_len = srn_opcodes[msg->opcode].tagged ? SRN_TAGGED_HEADER : SRN_UNTAGGED_HEADER;
 	bool copy, room, last;
-	u32 len;
+	u32 len, count;
 	int ret;
 
 	len = payload_size(s, msg, header_len - SRN_MPA_LENGTH, &copy, &room);
 	if (!room)
 		return -ENOBUFS;
 	last = msg->done + len == msg->length;
+	if (!copy && !last) {
+		struct envelope e = { .header_len = header_len, .len = len };
+
+		e.trailer_len = srn_fpdu_pad(header_len + len) + SRN_CRC_LEN;
+		count = count_middles(s, msg, &e, limit);
+		if (count)
+			return build_middles(s, msg, &e, count);
+	}
 	if (s->framer.markers)
 		ret = build_marked(s, msg, header_len, len, last);
 	else

@@ -12,7 +12,7 @@
 	(SRN_UNTAGGED_HEADER + SRN_TERM_MAX + SRN_MAX_TRAILER +		\
 	 SRN_MARKER_LEN * SRN_MAX_MARKERS(SRN_UNTAGGED_HEADER + SRN_TERM_MAX))
 
-int srn_frame_build(struct srn_stream *s, struct srn_tx_msg *msg);
+int srn_frame_build(struct srn_stream *s, struct srn_tx_msg *msg, u32 limit);
 u32 srn_frame_terminate(struct srn_framer *f, u8 *out, const u8 *payload, u32 len);
 
 #endif /* SRN_FRAME_H */

@@ -54,7 +54,7 @@ static int batch_build(struct srn_stream *s, enum srn_tx_verdict *verdict)
 			s->msg.done = 0;
 			s->msg.open = true;
 		}
-		ret = srn_frame_build(s, &s->msg);
+		ret = srn_frame_build(s, &s->msg, limit);
 		if (ret)
 			break;
 		if (!s->msg.open)
