@@ -27,6 +27,34 @@ void srn_sock_setup(struct socket *sock)
 	tcp_sock_set_nodelay(sock->sk);
 }
 
+/**
+ * srn_sock_share_fragment - which page fragment TCP copies through
+ * @sock: connected TCP socket
+ * @share: that of the task that sends, as for any program's socket; else one of the socket's own
+ *
+ * Its own is 32 KiB, which an idle connection keeps. Who sends with a shared one is never
+ * called in the midst of another socket's sendmsg, and must not wait for memory to be
+ * written back all the same: up to 6.1 sharing says that it may.
+ *
+ * Context: process, sleeps for the socket lock.
+ */
+void srn_sock_share_fragment(struct socket *sock, bool share)
+{
+	struct sock *sk = sock->sk;
+
+	lock_sock(sk);
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+	sk->sk_use_task_frag = share;
+#else
+	sk->sk_allocation = share ? GFP_KERNEL : GFP_NOIO;
+#endif
+	if (share && sk->sk_frag.page) {
+		put_page(sk->sk_frag.page);
+		sk->sk_frag.page = NULL;
+	}
+	release_sock(sk);
+}
+
 #define TAG_OFFSET	ETH_ALEN
 #define TAG_LEN		(sizeof(union ib_gid) - TAG_OFFSET)
 

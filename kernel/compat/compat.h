@@ -17,6 +17,7 @@
 #endif
 
 void srn_sock_setup(struct socket *sock);
+void srn_sock_share_fragment(struct socket *sock, bool share);
 void srn_compat_set_gid_tag(struct net_device *netdev, union ib_gid *gid);
 void srn_compat_clear_gid_tag(struct net_device *netdev);
 void srn_compat_never_exec(struct vm_area_struct *vma);

@@ -173,7 +173,7 @@ static int build_middles(struct srn_stream *s, struct srn_tx_msg *msg, const str
 		put_header(msg, srn_batch_reserve(b, e->header_len), e->len, false);
 		for (need = e->len; need; need -= n) {
 			if (!piece) {
-				if (srn_cursor_peek(&msg->source, left, &data, &piece) != SRN_MEM_OK)
+				if (srn_cursor_peek(&msg->source, left, &data, &piece))
 					return -EFAULT;
 				srn_batch_refer(b, msg->source.held);
 				left -= piece;

@@ -85,6 +85,8 @@ void srn_stream_exit(struct srn_stream *s)
  * @s: initialised stream
  * @sock: connected socket behind its MPA set-up
  * @params: what the set-up agreed on
+ *
+ * Context: process, sleeps for the socket lock.
  */
 void srn_stream_attach(struct srn_stream *s, struct socket *sock,
 		       const struct srn_stream_params *params)
@@ -97,6 +99,8 @@ void srn_stream_attach(struct srn_stream *s, struct socket *sock,
 	s->rx_stopped = false;
 	memset(&s->msg, 0, sizeof(s->msg));
 	srn_fpdu_init(&s->parser, params->crc, params->rx_markers);
+	if (params->process)
+		srn_sock_share_fragment(sock, true);
 }
 
 /**
@@ -182,6 +186,7 @@ struct socket *srn_stream_stop(struct srn_stream *s, const u8 *terminate, u32 te
 		return NULL;
 	srn_sock_unhook(sock->sk);
 	srn_tx_cleanup(s);
+	srn_sock_share_fragment(sock, false);
 	srn_sock_allow_waiting(sock->sk);
 	if (terminate)
 		srn_tx_terminate(s, terminate, terminate_len);

@@ -108,6 +108,7 @@ struct srn_stream_params {
 	bool tx_markers;	/* the peer wants them */
 	bool rx_markers;	/* we do */
 	bool hold_tx;		/* send nothing before the peer's first FPDU */
+	bool process;		/* the consumer is one: nobody sends in order to free memory */
 };
 
 struct srn_stream {

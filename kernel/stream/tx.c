@@ -2,6 +2,7 @@
 /*
  * The transmit engine: who transmits, and when. One pending batch goes to the socket.
  */
+#include <linux/sched/mm.h>
 #include <linux/tcp.h>
 #include <net/tcp.h>
 
@@ -144,9 +145,12 @@ static enum round_result tx_round(struct srn_stream *s)
 static void tx_run(struct srn_stream *s)
 {
 	enum round_result result = ROUND_STOP;
+	unsigned int noio;
 	int rounds = 0;
 	int kicks;
 
+	/* Memory is written back through streams: none waits for that. */
+	noio = memalloc_noio_save();
 	do {
 		kicks = atomic_read(&s->tx_kicks);
 		while (!READ_ONCE(s->tx_stopped)) {
@@ -157,11 +161,13 @@ static void tx_run(struct srn_stream *s)
 				/* The worker inherits the role, so tx_kicks stays. */
 				queue_delayed_work(srn_tx_wq, &s->tx_work,
 						   result == ROUND_MORE ? 0 : RETRY_DELAY);
+				memalloc_noio_restore(noio);
 				return;
 			}
 			cond_resched();
 		}
 	} while (atomic_cmpxchg(&s->tx_kicks, kicks, 0) != kicks);
+	memalloc_noio_restore(noio);
 	/* Only the address is used: srn_tx_cleanup() may be done with the stream. */
 	wake_up_var(&s->tx_kicks);
 }

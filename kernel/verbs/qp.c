@@ -3,7 +3,7 @@
  * Queue pair verbs.
  */
 #include <linux/log2.h>
-#include <linux/vmalloc.h>
+#include <linux/mm.h>
 #include <rdma/uverbs_ioctl.h>
 
 #include "../cm/cm.h"
@@ -96,14 +96,13 @@ static int alloc_queues(struct srn_qp *qp, struct ib_udata *udata,
 	size_t sq_size = udata ? (size_t)qp->sq.depth * qp->sq.user_stride : 0;
 	size_t rq_size = (size_t)qp->rq.depth * qp->rq.stride;
 
-	qp->sq.sends = __vmalloc((size_t)qp->sq.depth * qp->sq.stride,
-				 GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	qp->sq.sends = kvcalloc(qp->sq.depth, qp->sq.stride, GFP_KERNEL_ACCOUNT);
 	if (!qp->sq.sends)
 		return -ENOMEM;
 	qp->ctrl = srn_ring_alloc(udata, sizeof(*qp->ctrl) + sq_size + rq_size, &qp->map,
 				  &resp->map);
 	if (IS_ERR(qp->ctrl)) {
-		vfree(qp->sq.sends);
+		kvfree(qp->sq.sends);
 		return PTR_ERR(qp->ctrl);
 	}
 	qp->sq.user_ring = udata ? qp->ctrl + 1 : NULL;
@@ -127,7 +126,7 @@ static int alloc_queues(struct srn_qp *qp, struct ib_udata *udata,
 static void free_queues(struct srn_qp *qp)
 {
 	srn_ring_free(qp->ctrl, qp->map);
-	vfree(qp->sq.sends);
+	kvfree(qp->sq.sends);
 }
 
 /**

@@ -137,6 +137,7 @@ int srn_qp_connect(struct srn_qp *qp, struct socket *sock, const struct srn_qp_c
 	struct srn_stream_params params = {
 		.counters = qp->dev->counters, .crc = conn->crc, .tx_markers = conn->tx_markers,
 		.rx_markers = conn->rx_markers, .hold_tx = conn->hold_tx,
+		.process = !qp->kernel,
 	};
 	bool ok;
 

@@ -212,8 +212,7 @@ private:
 
 // Feeds a stream cut at the given offsets (ascending), until it ends or fails.
 inline receiver receive(byte_span stream, bool crc, const std::vector<std::size_t>& cuts = {},
-                        bool markers = false,
-                        receiver::pace pace = receiver::pace::steps) {
+                        bool markers = false, receiver::pace pace = receiver::pace::steps) {
     receiver r(crc, markers, pace);
     std::size_t from = 0;
     for (const std::size_t cut : cuts) {
