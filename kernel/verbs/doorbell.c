@@ -100,18 +100,21 @@ static bool streams(struct srn_qp *qp)
 	WRITE_ONCE(d->idle_at, now);
 	d->taken = qp->sq.prod;
 	d->received = segments;
-	if (d->lazy) {
-		if (posted >= MIN_BATCH && quiet) {
-			d->wanted = MIN_STREAK;
-			return true;
-		}
-		if (posted)
-			d->wanted = min(2 * d->wanted, MAX_STREAK);
-		d->streak = 0;
-		return false;
+	d->streak = !d->lazy && posted && quick && quiet ? d->streak + 1 : 0;
+	if (!d->lazy) {
+		d->paid = false;
+		return posted && quiet && d->streak >= d->wanted;
 	}
-	d->streak = posted && quick && quiet ? d->streak + 1 : 0;
-	return d->streak >= d->wanted;
+	if (posted >= MIN_BATCH && quiet) {
+		d->paid = true;
+		return true;
+	}
+	/* One that has paid and pauses is a stream again with its next message. */
+	if (posted)
+		d->wanted = clamp(2 * d->wanted, MIN_STREAK, MAX_STREAK);
+	else
+		d->wanted = d->paid ? 0 : max_t(u16, d->wanted, MIN_STREAK);
+	return false;
 }
 
 /**

@@ -19,6 +19,7 @@ struct srn_qp;
  * @streak: how often in a row it was rung for by what looks like a stream
  * @wanted: so many are needed before the process may wait with the next one
  * @lazy: it may
+ * @paid: and messages came together since
  */
 struct srn_doorbell {
 	struct hrtimer timer;
@@ -29,6 +30,7 @@ struct srn_doorbell {
 	u16 streak;
 	u16 wanted;
 	bool lazy;
+	bool paid;
 };
 
 void srn_doorbell_init(struct srn_qp *qp);
