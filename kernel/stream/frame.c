@@ -196,7 +196,7 @@ static int build_middles(struct srn_stream *s, struct srn_tx_msg *msg, const str
  * srn_frame_build - add the next FPDU of a message to the batch, or several
  * @s: stream with a batch
  * @msg: message
- * @limit: several only up to so many bytes in the batch
+ * @limit: bytes in the batch, unless one FPDU alone has more
  *
  * Each FPDU fills an effective MSS as it is now (RFC 5044 section 4.5).
  *
@@ -207,7 +207,9 @@ static int build_middles(struct srn_stream *s, struct srn_tx_msg *msg, const str
 int srn_frame_build(struct srn_stream *s, struct srn_tx_msg *msg, u32 limit)
 {
 	u32 header_len = srn_opcodes[msg->opcode].tagged ? SRN_TAGGED_HEADER : SRN_UNTAGGED_HEADER;
+	struct srn_tx_batch *b = s->batch;
 	bool copy, room, last;
+	struct envelope e;
 	u32 len, count;
 	int ret;
 
@@ -215,10 +217,13 @@ int srn_frame_build(struct srn_stream *s, struct srn_tx_msg *msg, u32 limit)
 	if (!room)
 		return -ENOBUFS;
 	last = msg->done + len == msg->length;
+	e = (struct envelope) {
+		.header_len = header_len, .len = len,
+		.trailer_len = srn_fpdu_pad(header_len + len) + SRN_CRC_LEN,
+	};
+	if (b->bytes && b->bytes + header_len + len + e.trailer_len > limit)
+		return -ENOBUFS;
 	if (!copy && !last) {
-		struct envelope e = { .header_len = header_len, .len = len };
-
-		e.trailer_len = srn_fpdu_pad(header_len + len) + SRN_CRC_LEN;
 		count = count_middles(s, msg, &e, limit);
 		if (count)
 			return build_middles(s, msg, &e, count);

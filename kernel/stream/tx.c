@@ -44,7 +44,7 @@ static int batch_build(struct srn_stream *s, enum srn_tx_verdict *verdict)
 	*verdict = SRN_TX_MESSAGE;
 	local_bh_disable();
 	rcu_read_lock();
-	while (!b->bytes || b->bytes + mss <= limit) {
+	while (b->bytes < limit) {
 		if (!s->msg.open) {
 			srn_cursor_release(&s->msg.source);
 			*verdict = s->ops->tx_next(s, &s->msg, !b->bytes);
@@ -81,10 +81,12 @@ enum round_result { ROUND_MORE, ROUND_STOP, ROUND_NO_MEMORY };
 
 static enum round_result tx_push(struct srn_stream *s)
 {
-	int ret;
+	int ret = 0;
 
-	srn_count(s->counters, SRN_COUNT_SENDMSG);
-	ret = srn_batch_push(s->batch, s->sock);
+	if (iov_iter_count(&s->batch->iter)) {
+		srn_count(s->counters, SRN_COUNT_SENDMSG);
+		ret = srn_batch_push(s->batch, s->sock);
+	}
 	/*
 	 * Either the socket is full, and the peer will make room, or TCP had no
 	 * memory. It calls sk_write_space() in both cases, also where nothing is in flight.
