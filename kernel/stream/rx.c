@@ -87,9 +87,11 @@ static void rx_bytes(struct srn_stream *s, const u8 *data, u32 len)
 	u32 used;
 
 	do {
-		used = rx_middles(s, data, len);
-		data += used;
-		len -= used;
+		if (s->parser.midst && s->parser.stage == SRN_STAGE_HEADER) {
+			used = rx_middles(s, data, len);
+			data += used;
+			len -= used;
+		}
 		used = srn_fpdu_parse(&s->parser, data, len, &ev);
 		data += used;
 		len -= used;
