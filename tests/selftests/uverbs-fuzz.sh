@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# files: build/tests/hostile/uverbs_fuzz
-# timeout: 150
+# files: build/tests/hostile/uverbs_fuzz build/tests/hostile/driver_data
+# timeout: 300
 #
-# Commands to the device file that no library sends.
+# Commands to the device file that no library sends, and those of a library that is older or newer
+# than the kernel.
 #
 # FUZZ_SEED: printed; by chance otherwise. FUZZ_TIME: seconds for each kind of user (20).
 . lib/ktap.sh
@@ -47,9 +48,10 @@ fuzz_together()
 
 show() { note "$(tail -n 40 "$CHECK_OUTPUT")"; }
 
-chmod +x uverbs_fuzz
+chmod +x uverbs_fuzz driver_data
 note "seed $FUZZ_SEED"
 run_check "a link" dummy_link
+CHECK_TIMEOUT=$((200 * SLOW)) run_check "older and newer libraries" ./driver_data "$(device)" && show
 run_check "as root" fuzz && show
 run_check "as nobody" fuzz_as_nobody && note "$(tail -n 1 "$CHECK_OUTPUT")"
 run_check "three at once" fuzz_together
