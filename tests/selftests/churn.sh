@@ -7,20 +7,22 @@
 # round after round, one way after the other. Nothing hangs, nothing stays behind, users
 # are told, and the next round works again.
 #
-# CHURN_ROUNDS: how many rounds (11). Each way comes once before any comes again.
+# CHURN_ROUNDS: how many rounds (13). Each way comes once before any comes again.
 . lib/ktap.sh
 . lib/churn.sh
 
-: "${CHURN_ROUNDS:=11}"
+: "${CHURN_ROUNDS:=13}"
 WAYS=(link_delete netdev_delete namespace_delete module_remove netdev_down address_removed
-	mtu_changed names_changed moved_to_namespace link_deleted_at_both users_stopped)
+	mtu_changed names_changed moved_to_namespace link_deleted_at_both users_stopped
+	exclusive_namespace_delete exclusive_taken_away)
 
-
+# In exclusive mode a load begins later.
 one_round()
 {
-	if [[ $1 != moved_to_namespace ]]; then
-		two_namespaces 1500 > /dev/null && start_load || return
-	fi
+	case $1 in
+	moved_to_namespace | exclusive_*) ;;
+	*) two_namespaces 1500 > /dev/null && start_load || return ;;
+	esac
 	"way_$1"
 }
 

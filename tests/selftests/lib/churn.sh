@@ -32,10 +32,11 @@ start_load()
 	}
 }
 
+# Each is looked at from its own namespace, which in exclusive mode is the only one.
 both_devices_busy()
 {
-	(($(rdma resource show qp link srna | grep -c RTS) >= 3)) &&
-		(($(rdma resource show qp link srnb | grep -c RTS) >= 3))
+	(($(in_a rdma resource show qp link srna | grep -c RTS) >= 3)) &&
+		(($(in_b rdma resource show qp link srnb | grep -c RTS) >= 3))
 }
 
 both_gone() { process_gone "$client" && process_gone "$server"; }
@@ -196,6 +197,37 @@ way_moved_to_namespace()
 traffic_on_own_address()
 {
 	(($(rdma resource show qp link srn0 | grep -c RTS) >= 6))
+}
+
+# Links that belong to a namespace each. Older kernels make them in the first one.
+exclusive_namespaces()
+{
+	rdma system set netns exclusive && two_namespaces 1500 || return
+	in_a rdma link show srna/1 || rdma dev set srna netns a || return
+	in_b rdma link show srnb/1 || rdma dev set srnb netns b
+}
+
+# The core moves the link to the first namespace while its network device goes.
+way_exclusive_namespace_delete()
+{
+	exclusive_namespaces && start_load || return
+	ip netns delete a
+	kill -KILL "$client"
+	wait "$client" 2> /dev/null
+	told "$server" "$server_log" && wait_until "$PATIENCE" no_rdma_device
+}
+
+no_rdma_device() { ! { rdma dev show && in_b rdma dev show; } | grep -q .; }
+
+# To another namespace than its network device's, with the load at both ends.
+way_exclusive_taken_away()
+{
+	exclusive_namespaces && start_load || return
+	in_a rdma dev set srna netns b || return
+	told "$client" "$client_log" || return
+	kill -TERM "$server"
+	wait "$server"
+	in_b rdma link delete srna && in_b rdma link delete srnb
 }
 
 five_connections() { (($(rdma resource show qp link srna | grep -c RTS) >= 5)); }
