@@ -62,28 +62,31 @@ static void set_any_port(struct sockaddr_storage *a)
 	((struct sockaddr_in *)a)->sin_port = 0;
 }
 
-static int start_connect(struct srn_ep *ep, bool any_port)
+/* A port of TCP's choice has nobody on it, not even a connection that is waiting for its end. */
+static int bind_local(struct srn_ep *ep, bool any_port)
 {
 	struct sockaddr_storage local = ep->cm_id->m_local_addr;
+
+	add_scope(ep, &local);
+	if (any_port)
+		set_any_port(&local);
+	else
+		sock_set_reuseaddr(ep->sock->sk);
+	return kernel_bind(ep->sock, (struct sockaddr *)&local, address_len(&local));
+}
+
+static int start_connect(struct srn_ep *ep, bool any_port)
+{
 	struct sockaddr_storage remote = ep->cm_id->m_remote_addr;
 	int ret;
 
-	if (any_port)
-		set_any_port(&local);
 	ret = srn_sock_create(ep->dev->net, remote.ss_family, &ep->sock);
 	if (ret)
 		return ret;
-	sock_set_reuseaddr(ep->sock->sk);
 	if (ep->cm_id->tos_set)
 		srn_sock_set_tos(ep->sock, ep->cm_id->tos);
-	add_scope(ep, &local);
 	add_scope(ep, &remote);
-	ret = kernel_bind(ep->sock, (struct sockaddr *)&local, address_len(&local));
-	if (ret == -EADDRINUSE) {
-		/* The core's port numbers are its own; a TCP program has this one. */
-		set_any_port(&local);
-		ret = kernel_bind(ep->sock, (struct sockaddr *)&local, address_len(&local));
-	}
+	ret = bind_local(ep, any_port);
 	if (ret)
 		return ret;
 	ep->state = SRN_EP_CONNECTING;
@@ -96,6 +99,29 @@ static int start_connect(struct srn_ep *ep, bool any_port)
 	srn_ep_set_deadline(ep, CONNECT_TIMEOUT);
 	srn_ep_queue(ep, 0);
 	return 0;
+}
+
+static int connect_from_any_port(struct srn_ep *ep)
+{
+	if (ep->sock) {
+		srn_sock_unhook(ep->sock->sk);
+		sock_release(ep->sock);
+		ep->sock = NULL;
+	}
+	return start_connect(ep, true);
+}
+
+/*
+ * The core's port numbers are its own: a TCP program may have this one, or a connection from
+ * it to the same peer be left that has not quite come to its end.
+ */
+static int first_connect(struct srn_ep *ep)
+{
+	int ret = start_connect(ep, false);
+
+	if (ret == -EADDRINUSE || ret == -EADDRNOTAVAIL)
+		ret = connect_from_any_port(ep);
+	return ret;
 }
 
 /**
@@ -132,7 +158,7 @@ int srn_cm_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 	ret = ep->private_len && !ep->private_data ? -ENOMEM : srn_ep_take_qp(ep, param->qpn);
 	srn_ep_take_cm_id(ep, cm_id);
 	if (!ret)
-		ret = start_connect(ep, false);
+		ret = first_connect(ep);
 	if (ret)
 		srn_ep_close(ep, false);
 	mutex_unlock(&ep->lock);
@@ -167,10 +193,7 @@ static bool fall_back(struct srn_ep *ep)
 	if (ep->revision < 2 || ep->have || ep->private_len > SRN_MPA_MAX_PRIVATE)
 		return false;
 	ep->revision = 1;
-	srn_sock_unhook(ep->sock->sk);
-	sock_release(ep->sock);
-	ep->sock = NULL;
-	return !start_connect(ep, true);
+	return !connect_from_any_port(ep);
 }
 
 /* The first and last FPDU says why there will be no more. RFC 6581 section 8. */

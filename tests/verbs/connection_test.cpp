@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // Connecting: what is said on the way, refusals, addresses.
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <future>
@@ -40,6 +43,47 @@ struct background_client {
         outcome = std::async(std::launch::async, [this] { return end.connect(); });
     }
 };
+
+/// A TCP connection as any program makes it, which shares its port where it can.
+class tcp_connection {
+public:
+    tcp_connection(const softrnic::address& from, const softrnic::address& to)
+        : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+        const int on = 1;
+        if (fd_ < 0 || setsockopt(fd_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+            bind(fd_, from.native(), sizeof(sockaddr_in)) != 0 ||
+            ::connect(fd_, to.native(), sizeof(sockaddr_in)) != 0)
+            throw std::runtime_error("no TCP connection");
+    }
+    ~tcp_connection() { close(fd_); }
+    tcp_connection(const tcp_connection&) = delete;
+    tcp_connection& operator=(const tcp_connection&) = delete;
+
+    [[nodiscard]] softrnic::address local_address() const {
+        sockaddr_storage where{};
+        socklen_t size = sizeof where;
+        if (getsockname(fd_, reinterpret_cast<sockaddr*>(&where), &size) != 0)
+            throw std::runtime_error("getsockname");
+        return softrnic::address(reinterpret_cast<const sockaddr*>(&where));
+    }
+
+private:
+    int fd_;
+};
+
+// rdma_cm has port numbers of its own. TCP may still have the same pair of ports, of an earlier
+// connection that has not quite come to its end, too.
+TEST(Connection, FromAPortThatTcpHasNotDoneWith) {
+    const softrnic::listener listener = must(softrnic::listen(server_address()));
+    const tcp_connection earlier(server_address(), listener.local_address());
+    softrnic::connection client =
+        must(softrnic::resolve(listener.local_address(), {.source = earlier.local_address()}));
+    must(client.create_queues(wide));
+    auto outcome = std::async(std::launch::async, [&] { return client.connect(); });
+    const softrnic::connection server = accept_next(listener);
+    EXPECT_TRUE(works(outcome.get()));
+    EXPECT_EQ(client.peer_address().port(), listener.local_address().port());
+}
 
 TEST(Connection, RejectionCarriesItsReason) {
     const message why = make_message(100, 3);
