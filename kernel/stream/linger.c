@@ -84,8 +84,12 @@ static void linger_work(struct work_struct *work)
 {
 	struct lingering *l = container_of(to_delayed_work(work), struct lingering, work);
 
-	if (linger_remove(l))
-		linger_release(l);
+	if (!linger_remove(l))
+		return;
+	srn_sock_unhook(l->sock->sk);
+	/* A change since this began to run has queued it once more. */
+	cancel_delayed_work(&l->work);
+	linger_release(l);
 }
 
 /**
