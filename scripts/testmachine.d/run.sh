@@ -4,9 +4,11 @@
 # "testmachine run": one script in one fresh machine.
 
 # The machine stops the script itself when its time is up and then still tells
-# what hangs; only a machine that does not answer is stopped from here.
+# what hangs; only a machine that does not answer is stopped from here, after seconds in
+# which it also has to boot.
 # shellcheck disable=SC2034  # qemu.sh and uml.sh use it
 GRACE=60
+GRACE_EMULATED_CHECKS=300
 
 run_script()
 {
@@ -18,6 +20,7 @@ run_script()
 	done
 	ensure_machine
 	: "${NAME:=$(basename "$script" .sh)}"
+	[[ $KERNEL != qemu && $KERNEL != kcsan ]] || GRACE=$GRACE_EMULATED_CHECKS
 	prepare_out
 
 	WORK=$(mktemp -d)

@@ -12,8 +12,11 @@ kernel-warning|20|99|the kernel complained|echo "<4>WARNING: made up" > /dev/kms
 time-out|2|124|no end within 2 s|sleep 100
 kernel-panic|20|99|the kernel panicked|echo c > /proc/sysrq-trigger; sleep 100
 '
-# On a kernel with kmemleak, with a module that leaks in the place of softrnic.
-LEAK_CASE='leak|60|99|softrnic leaked|modprobe softrnic
+# With a module in the place of softrnic that does wrong: leaky/ on a kernel with kmemleak,
+# racy/ on one with KCSAN.
+LEAKY_CASE='leaky|60|99|softrnic leaked|modprobe softrnic
+'
+RACY_CASE='racy|120|99|the kernel complained|modprobe softrnic && sleep 20
 '
 
 run_selftest()
@@ -24,8 +27,12 @@ run_selftest()
 	WORK=$(mktemp -d)
 	trap 'rm -rf "$WORK"' EXIT
 	if [[ $KERNEL != stock ]]; then
-		build_leaky_module
-		SELFTEST_CASES+=$LEAK_CASE
+		build_module leaky
+		SELFTEST_CASES+=$LEAKY_CASE
+	fi
+	if [[ $KERNEL == kcsan ]]; then
+		build_module racy
+		SELFTEST_CASES+=$RACY_CASE
 	fi
 	echo "TAP version 13"
 	while IFS='|' read -r name timeout status text script; do
@@ -63,8 +70,8 @@ run_selftest()
 selftest_case()
 {
 	local name=$1 timeout=$2 expected=$3 text=$4 status=0 attempt
-	if [[ $name == leak ]]; then
-		local -x SRN_BUILD=$WORK/build
+	if [[ -d $WORK/build-$name ]]; then
+		local -x SRN_BUILD=$WORK/build-$name
 	fi
 	for attempt in 1 2; do
 		status=0
@@ -90,17 +97,17 @@ leaks_told_apart()
 	diff "$example/expected" "$WORK/told"
 }
 
-# As build.sh's users expect a module to be built: in build/module/RELEASE.
-build_leaky_module()
+# build_module NAME: as users of build.sh expect it, in module/RELEASE of a folder of its own.
+build_module()
 {
-	local dest log=$WORK/leaky.log
+	local dest log=$WORK/$1-module.log
 	local -a arch=()
-	dest=$WORK/build/module/$(kernel_release)
+	dest=$WORK/build-$1/module/$(kernel_release)
 	[[ $KERNEL != uml ]] || arch=(ARCH=um)
 	mkdir -p "$dest"
-	cp "$LIB/leaky"/* "$dest/"
+	cp "$LIB/$1"/* "$dest/"
 	make -C "$(kernel_dir)/build" "${arch[@]}" M="$dest" -s modules > "$log" 2>&1 || {
 		cat "$log" >&2
-		die "the leaky module cannot be built"
+		die "the module $1 cannot be built"
 	}
 }
