@@ -71,6 +71,11 @@ const arithmetic arithmetics[] = {
       .compare_mask = 0xff},
      0xff,
      99},
+    // What section 5.2.1 calls Swap: there is no code for it.
+    {"rfc7306_5_1_2_compares_nothing_and_swaps",
+     {.code = compare_swap, .data = 99, .mask = all_ones, .compare = 38, .compare_mask = 0},
+     37,
+     99},
     {"rfc7306_5_1_2_swaps_what_the_mask_says",
      {.code = compare_swap,
       .data = 0xaaaaaaaaaaaaaaaa,

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "session.hpp"
+#include "violations.hpp"
 
 namespace wirepeer {
 namespace {
@@ -384,6 +385,59 @@ TEST(WrongCrc, rfc5044_4_4_cut_at_every_byte) {
         if (HasFailure()) return;
     }
 }
+
+/// A message whose header TCP cuts off, and the only memory that it may leave bytes in.
+struct cut_header {
+    const char* name;
+    segment (*make)(const scene& at);
+    region (*target)(const scene& at);
+};
+
+std::ostream& operator<<(std::ostream& out, const cut_header& h) {
+    return out << h.name;
+}
+
+const cut_header cut_headers[] = {
+    {"rfc5041_4_2_write",
+     [](const scene& at) { return make_write(at.open.stag, at.open.base + 100, bytes(8, poison)); },
+     [](const scene& at) { return at.open; }},
+    {"rfc5041_4_3_send", [](const scene&) { return make_send(1, bytes(8, poison)); },
+     [](const scene&) {
+         const softrnic::local_slice first = arena::get().inbox(0, receive_size);
+         return region{.base = first.addr, .size = first.length};
+     }},
+};
+
+class SpoiledHeader : public ::testing::TestWithParam<cut_header> {};
+
+// A header that comes alone is acted upon before its CRC is known. With any one bit of it wrong,
+// the stream ends, nothing is delivered, and no byte lies where a good header could not have led
+// it.
+TEST_P(SpoiledHeader, EndsAndStaysWithinBounds) {
+    const scene& at = arena::get().layout();
+    const segment good = GetParam().make(at);
+    const std::size_t head = 2 + header_length(good.tagged);
+    for (std::size_t bit = 0; bit < 8 * head; ++bit) {
+        SCOPED_TRACE("bit " + std::to_string(bit));
+        session s;
+        bytes sent = fpdu(good);
+        sent[bit / 8] ^= static_cast<std::uint8_t>(1U << (bit % 8));
+        // Enough for a length that has become larger, as far as that is within bounds.
+        append(sent, bytes(1024, poison));
+        s.wire.send_cut(sent, std::array{head});
+        EXPECT_EQ(s.wire.read_segment().opcode, op::terminate);
+        s.wire.expect_closed();
+        must(s.end.wait_disconnected(patience));
+        must(s.end.context().wait_async_event(patience));
+        for (std::uint32_t i = 0; i < receives; ++i) EXPECT_NE(s.next().status, IBV_WC_SUCCESS);
+        std::ranges::fill(arena::get().bytes_of(GetParam().target(at)), 0);
+        arena::get().expect_free_of(poison);
+        if (HasFailure()) return;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(, SpoiledHeader, ::testing::ValuesIn(cut_headers),
+                         [](const auto& test) { return test.param.name; });
 
 // Padding is of any value, as long as the CRC is over it.
 TEST(Padding, rfc5044_4_1_is_ignored) {

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // What the verbs side sends: the headers of each message, field by field, how messages are cut into
 // segments, and Reads with all that the answer to one may be.
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "session.hpp"
 
@@ -146,6 +151,52 @@ TEST_P(Segments, rfc5041_5_2_of_a_read_response) {
     EXPECT_EQ(s.wire.read_message(&parts),
               make_read_response(their_stag, their_base, pattern(size)));
     expect_cut_well(parts, GetParam());
+}
+
+/// The MTU of lo, which both ends are on, is another one for a while.
+class narrow_path {
+public:
+    explicit narrow_path(int mtu) : control_(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+        before_ = exchange(SIOCGIFMTU, 0);
+        (void)exchange(SIOCSIFMTU, mtu);
+    }
+    ~narrow_path() { (void)exchange(SIOCSIFMTU, before_); }
+    narrow_path(const narrow_path&) = delete;
+    narrow_path& operator=(const narrow_path&) = delete;
+
+private:
+    [[nodiscard]] int exchange(unsigned long what, int mtu) const {
+        ifreq request{};
+        std::ranges::copy(std::string_view("lo"), request.ifr_name);
+        request.ifr_mtu = mtu;
+        EXPECT_EQ(::ioctl(control_.get(), what, &request), 0) << "the MTU of lo";
+        return request.ifr_mtu;
+    }
+
+    descriptor control_;
+    int before_ = 0;
+};
+
+// TCP learns of a narrower path when it sends. What is cut after that fits.
+TEST(PathChange, rfc5044_4_5_after_a_change_of_the_path) {
+    constexpr int mtu = 1400, headers = 40;
+    const bytes text = pattern(20'000);
+    session s;
+    const auto parts_of_a_send = [&](std::uint32_t number) {
+        std::vector<segment> parts;
+        must(s.end.qp().send(out(text), {.id = number}));
+        EXPECT_EQ(s.wire.read_message(&parts), make_send(number, text));
+        s.expect_status(number, IBV_WC_SUCCESS);
+        return parts;
+    };
+    EXPECT_EQ(parts_of_a_send(1).size(), 1U);
+    {
+        const narrow_path now(mtu);
+        parts_of_a_send(2);
+        expect_cut_well(parts_of_a_send(3), {.mss = mtu - headers, .size = 20'000});
+    }
+    parts_of_a_send(4);
+    EXPECT_EQ(parts_of_a_send(5).size(), 1U);
 }
 
 std::vector<cutting> cuttings() {
