@@ -11,11 +11,13 @@
 . lib/ktap.sh
 . lib/howto.sh
 . lib/ends.sh
+. lib/memory.sh
+. lib/filework.sh
 
 # shellcheck disable=SC2034  # lib/howto.sh uses it
 HOWTO=howto-nfs-rdma.md
 export EXPORT=/tmp/export VERS=4.2
-DATA=/tmp/data MIRROR=/tmp/mirror
+DATA=/tmp/data
 MIB=8 WORK_SECONDS=4 VERSIONS=(3 4.2) THOROUGH=(4.2)
 if [[ -n ${FULL:-} ]]; then
 	MIB=256 WORK_SECONDS=60 VERSIONS=(3 4.1 4.2) THOROUGH=(3 4.1 4.2)
@@ -81,76 +83,6 @@ remount()
 	umount /mnt && mount_version "$VERS"
 }
 
-read_back()
-{
-	remount && cmp "$DATA" /mnt/file && rm /mnt/file
-}
-
-plain()
-{
-	cp "$DATA" /mnt/file && read_back
-}
-
-direct()
-{
-	dd if="$DATA" of=/mnt/file bs=1M oflag=direct && remount &&
-		dd if=/mnt/file bs=512k iflag=direct | cmp - "$DATA" && rm /mnt/file
-}
-
-mapped()
-{
-	timeout -k 5 200 fio --name=mapped --filename=/mnt/file --rw=randrw --bs=4k \
-		--ioengine=mmap --size=$((MIB / 4))m --verify=crc32c --verify_fatal=1 &&
-		rm /mnt/file
-}
-
-small_files()
-{
-	cp -a /etc /mnt/tree && remount &&
-		diff -r --no-dereference /etc /mnt/tree && rm -r /mnt/tree
-}
-
-# The same random operations on the mount and on a local folder, which must end up
-# equal. Names are few, so that operations meet files of operations before them.
-random_work()
-{
-	local end=$((SECONDS + WORK_SECONDS)) steps=0
-	rm -rf "$MIRROR" && mkdir "$MIRROR" /mnt/work || return
-	while ((SECONDS < end)); do
-		random_step "$((RANDOM % 7))" "$((RANDOM % 12))" "$((RANDOM % 12))" \
-			"$((RANDOM * 5))" || return
-		steps=$((steps + 1))
-	done
-	echo "$steps operations"
-	remount && diff -r "$MIRROR" /mnt/work && rm -r /mnt/work
-}
-
-# Done on both, or impossible on both.
-random_step()
-{
-	local remote="done" local="done"
-	one_step /mnt/work "$@" 2> /dev/null || remote=refused
-	one_step "$MIRROR" "$@" 2> /dev/null || local=refused
-	[[ $remote == "$local" ]] || {
-		echo "step $*: $remote by the server, $local here"
-		return 1
-	}
-}
-
-one_step()
-{
-	local a=$1/$3 b=$1/d$4 length=$5
-	case $2 in
-	0) head -c "$length" "$DATA" > "$a" ;;
-	1) tail -c "$length" "$DATA" >> "$a" ;;
-	2) truncate -s "$length" "$a" ;;
-	3) mkdir "$b" ;;
-	4) mv -T "$a" "$b/x" ;;
-	5) ln "$a" "$b/y" ;;
-	6) rm -r "$b" ;;
-	esac
-}
-
 write_through()
 {
 	local writer status=0
@@ -185,30 +117,6 @@ cut_for_a_while()
 	cut_wire && sleep 4 && mend_wire
 }
 
-killed_users()
-{
-	local i
-	for ((i = 0; i < 5; i++)); do
-		timeout -s KILL "0.$((RANDOM % 6 + 1))" cp "$DATA" /mnt/killed
-		timeout -s KILL "0.$((RANDOM % 6 + 1))" \
-			dd if="$DATA" of=/mnt/killed bs=1M oflag=direct
-	done 2> /dev/null
-	rm -f /mnt/killed && plain
-}
-
-# Little memory is free while pages have to be written to the server.
-without_memory()
-{
-	local free
-	free=$(awk '/MemAvailable/ { print int($2 / 1024) }' /proc/meminfo)
-	mkdir -p /tmp/hog && mount -t tmpfs -o size=90% tmpfs /tmp/hog || return
-	head -c "$((free - 90))M" /dev/zero > /tmp/hog/fill
-	"$@"
-	local status=$?
-	umount /tmp/hog
-	return "$status"
-}
-
 version()
 {
 	run_check "NFS $1: mount" mount_version "$1" || return
@@ -227,8 +135,7 @@ thorough()
 	run_check "NFS $1: wire cut in mid-write" write_through cut_for_a_while
 	run_check "NFS $1: users killed in mid-request" killed_users
 	run_check "NFS $1: server restarted in mid-write" write_through restart_server
-	[[ -z ${FULL:-} ]] ||
-		run_check "NFS $1: with little memory" without_memory plain
+	run_check "NFS $1: with little memory" with_little_memory plain
 }
 
 run_check "a link" both_ends
