@@ -11,6 +11,7 @@
 . lib/ktap.sh
 . lib/howto.sh
 . lib/ends.sh
+. lib/memory.sh
 
 # shellcheck disable=SC2034  # lib/howto.sh uses it
 HOWTO=howto-iser.md
@@ -168,6 +169,7 @@ run_check "connections reset under load" load_through two_resets
 run_check "a link flaps under load" load_through flap
 run_check "the wire is cut under load, and mended" load_through cut_long
 run_check "users killed in mid-request" killed_users
+run_check "fio verifies, with little memory" with_little_memory verified_load
 run_check "howto: logout" howto client logout
 run_check "the disk is gone" wait_until 30 gone
 run_check "howto: login again" login

@@ -11,6 +11,7 @@
 . lib/ktap.sh
 . lib/howto.sh
 . lib/ends.sh
+. lib/memory.sh
 
 # shellcheck disable=SC2034  # lib/howto.sh uses it
 HOWTO=howto-nvme-rdma.md
@@ -180,6 +181,7 @@ run_check "fio verifies, several queues" verified_load
 run_check "a file system" file_system
 run_check "three resets under load" load_through three_resets
 run_check "users killed in mid-request" killed_users
+run_check "fio verifies, with little memory" with_little_memory verified_load
 run_check "target taken away and brought back" target_away_and_back
 run_check "a peer that vanishes: both ends give up, then connect again" vanished_peer
 NAME="link deleted under load: requests fail, the controller goes"
