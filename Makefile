@@ -102,7 +102,7 @@ soak: $(if $(K),debug-module,guest-module) tests ## everything at once, at rando
 .PHONY: interop
 interop: guest-module tests siw-if-there ## the kernel's consumers in full, both ends in one machine and in two (T=NAME: one of tests/interop)
 	@for ends in guest pairs; do \
-		FULL=1 SRN_ENV=FULL SRN_TESTS=tests/interop SRN_TIMEOUT=3600 \
+		FULL=1 SRN_ENV=FULL SRN_TESTS=tests/interop SRN_TIMEOUT=7200 \
 			scripts/run-tests $$ends $(T) || failed=1; \
 	done; test -z "$$failed"
 

@@ -12,12 +12,18 @@
 . lib/ends.sh
 . lib/memory.sh
 . lib/filework.sh
+. lib/workers.sh
 
 EXPORT=/tmp/export PORT=5640
-DATA=/tmp/data
-MIB=8 WORK_SECONDS=4
+# Nothing is cached, and each file costs many requests.
+DATA=/tmp/data TREE=/etc/systemd
 # shellcheck disable=SC2034  # lib/filework.sh uses them
-[[ -z ${FULL:-} ]] || MIB=64 WORK_SECONDS=60
+MIB=8 WORK_SECONDS=4
+if [[ -n ${FULL:-} ]]; then
+	MIB=64 WORK_SECONDS=60 TREE=/etc
+fi
+# Between two emulated machines each packet takes its time.
+[[ -z $ROLE ]] || MIB=16
 # What the client keeps of files: nothing, or what it knows as long as it is mounted.
 CACHE=none
 
@@ -97,6 +103,7 @@ run_check "with little memory" with_little_memory plain
 run_check "connection reset: errors, until it is mounted anew" reset_and_mounted_anew
 run_check "unmount" umount /mnt
 run_check "the server ends" on_server server_ends
+run_check "requests are transmitted by who posts them" few_worker_runs
 run_check "links deleted" links_deleted
 dismiss_server
 finish

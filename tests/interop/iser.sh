@@ -16,8 +16,10 @@
 # shellcheck disable=SC2034  # lib/howto.sh uses it
 HOWTO=howto-iser.md
 DATA=/tmp/data BACK=/tmp/back
-FIO_MIB=8 FIO_LOOPS=1
-[[ -z ${FULL:-} ]] || FIO_MIB=32 FIO_LOOPS=6
+FIO_MIB=8 FIO_LOOPS=1 FIO_LIMIT=200
+[[ -z ${FULL:-} ]] || FIO_MIB=32 FIO_LOOPS=6 FIO_LIMIT=1200
+# Between two emulated machines each packet takes its time.
+[[ -z $ROLE ]] || FIO_LOOPS=1
 export DISK=/dev/loop0 IQN=iqn.2026-01.org.example:disk1
 
 offered_disk()
@@ -70,7 +72,7 @@ round_trip()
 # Behind what round_trip writes.
 verified_load()
 {
-	timeout -k 5 200 fio --name=verify --filename="/dev/$NAMED" --rw=randrw \
+	timeout -k 5 "$FIO_LIMIT" fio --name=verify --filename="/dev/$NAMED" --rw=randrw \
 		--bsrange=512-128k --direct=1 --ioengine=libaio --iodepth=16 --numjobs=2 \
 		--size="${FIO_MIB}m" --offset=16m --offset_increment=32m --verify=crc32c \
 		--verify_fatal=1 --verify_backlog=64 --loops="${1:-$FIO_LOOPS}" --group_reporting

@@ -6,7 +6,9 @@
 #	remount          mount it anew, so that nothing is cached
 #	DATA, MIB        a file with so many MiB of random bytes
 #	WORK_SECONDS     time for random_work
+#	TREE             folder with small files, /etc if it is not set
 
+: "${TREE:=/etc}"
 MIRROR=/tmp/mirror
 
 read_back()
@@ -27,15 +29,15 @@ direct()
 
 mapped()
 {
-	timeout -k 5 200 fio --name=mapped --filename=/mnt/file --rw=randrw --bs=4k \
+	timeout -k 5 600 fio --name=mapped --filename=/mnt/file --rw=randrw --bs=4k \
 		--ioengine=mmap --size=$((MIB / 4))m --verify=crc32c --verify_fatal=1 &&
 		rm /mnt/file
 }
 
 small_files()
 {
-	cp -a /etc /mnt/tree && remount &&
-		diff -r --no-dereference /etc /mnt/tree && rm -r /mnt/tree
+	cp -a "$TREE" /mnt/tree && remount &&
+		diff -r --no-dereference "$TREE" /mnt/tree && rm -r /mnt/tree
 }
 
 # The same random operations on the mount and on a local folder, which must end up

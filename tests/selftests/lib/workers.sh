@@ -1,0 +1,20 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+#	few_worker_runs     most messages of this machine's links were transmitted by who posted
+#	                    them; workers are for Read Responses, and for a socket that was full
+
+# counter NAME: of all links of this machine.
+counter()
+{
+	awk '{ sum += $1 } END { print sum + 0 }' \
+		/sys/class/infiniband/*/ports/1/hw_counters/"$1"
+}
+
+few_worker_runs()
+{
+	local runs sends
+	runs=$(counter tx_worker_runs) sends=$(counter tx_send_messages)
+	echo "$runs runs of workers for $sends messages"
+	((sends > 100 && runs * 4 < sends))
+}
