@@ -150,7 +150,12 @@ link_deleted_in_use()
 	wait_until 30 io_in_flight || return
 	rdma link delete srn0 || return
 	wait_until 30 session_is FAILED || return
-	kill "$load" && howto client logout && wait_until 60 gone
+	# It waits for its requests, which end by the logout. Alive it would open the disk again,
+	# and make a file of that name once the disk is gone.
+	killall -KILL fio && howto client logout && wait_until 60 gone
+	local status=$?
+	wait "$load"
+	return "$status"
 }
 
 new_link()
