@@ -217,8 +217,11 @@ static int accept_request(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_c
 		.crc = READ_ONCE(ep->dev->crc) || ep->frame.crc,
 		.tx_markers = ep->frame.markers,
 		.rx_markers = READ_ONCE(ep->dev->markers),
-		/* In the peer-to-peer model the initiator speaks first. */
-		.hold_tx = ep->frame.peer_to_peer,
+		/*
+		 * The initiator speaks first, RFC 5044 section 7.1.2, rule 4. In the peer-to-peer
+		 * model MPA sees to it; otherwise its ULP does, if it knows of that rule.
+		 */
+		.hold_tx = ep->frame.peer_to_peer ? SRN_HOLD : SRN_HOLD_FOR_A_WHILE,
 		.rtr_send_may_come = ep->frame.peer_to_peer,
 	};
 	int ret;

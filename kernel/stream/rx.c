@@ -47,10 +47,8 @@ static int rx_event(struct srn_stream *s, struct srn_fpdu_event *ev)
 	case SRN_FPDU_PAYLOAD:
 		return s->ops->rx_place(s, ev->data, ev->len, &ev->term);
 	case SRN_FPDU_END:
-		if (unlikely(READ_ONCE(s->tx_hold))) {
-			WRITE_ONCE(s->tx_hold, false);
-			srn_stream_kick_async(s);
-		}
+		if (unlikely(READ_ONCE(s->tx_hold)))
+			srn_tx_unhold(s);
 		srn_tally_fpdu(s->counters, SRN_RX, &s->rx_tally, s->parser.rdmap.opcode,
 			       s->parser.payload_len, s->parser.rdmap.last);
 		trace_srn_fpdu_received(s, s->parser.rdmap.opcode, s->parser.payload_len,

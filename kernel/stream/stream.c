@@ -5,8 +5,12 @@
 #include <net/tcp.h>
 
 #include "../compat/compat.h"
+#include "../verbs/device.h"
 #include "sockhooks.h"
 #include "stream.h"
+
+/* Longer than any peer needs until it can take what comes behind its reply. */
+#define HOLD_TIME	(HZ / 5)
 
 static void stream_data_ready(struct sock *sk)
 {
@@ -56,6 +60,11 @@ static const struct srn_sock_hooks stream_hooks = {
 	.state_change = stream_state_change,
 };
 
+static void hold_ends(struct work_struct *work)
+{
+	srn_tx_unhold(container_of(to_delayed_work(work), struct srn_stream, hold_work));
+}
+
 /**
  * srn_stream_init - prepare a stream that has no socket yet, once in its life
  * @s: stream
@@ -66,6 +75,7 @@ void srn_stream_init(struct srn_stream *s, const struct srn_stream_ops *ops)
 	memset(s, 0, sizeof(*s));
 	s->ops = ops;
 	INIT_DELAYED_WORK(&s->tx_work, srn_tx_work);
+	INIT_DELAYED_WORK(&s->hold_work, hold_ends);
 	atomic_set(&s->tx_kicks, 1);
 }
 
@@ -125,6 +135,8 @@ void srn_stream_start(struct srn_stream *s)
 {
 	struct sock *sk = s->sock->sk;
 
+	if (s->tx_hold == SRN_HOLD_FOR_A_WHILE)
+		queue_delayed_work(srn_tx_wq, &s->hold_work, HOLD_TIME);
 	lock_sock(sk);
 	srn_sock_hook(sk, &stream_hooks, s);
 	local_bh_disable();
@@ -185,6 +197,7 @@ struct socket *srn_stream_stop(struct srn_stream *s, const u8 *terminate, u32 te
 	if (!sock)
 		return NULL;
 	srn_sock_unhook(sock->sk);
+	cancel_delayed_work_sync(&s->hold_work);
 	srn_tx_cleanup(s);
 	srn_sock_share_fragment(sock, false);
 	srn_sock_allow_waiting(sock->sk);

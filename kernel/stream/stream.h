@@ -102,12 +102,19 @@ struct srn_stream_ops {
 	void (*ended)(struct srn_stream *s, enum srn_stream_end why);
 };
 
+/* Sending nothing before the peer's first FPDU. */
+enum srn_tx_hold {
+	SRN_HOLD_NOT,
+	SRN_HOLD_FOR_A_WHILE,	/* a peer that is silent itself does not stop us for ever */
+	SRN_HOLD,
+};
+
 struct srn_stream_params {
 	struct srn_counters __percpu *counters;
 	bool crc;
 	bool tx_markers;	/* the peer wants them */
 	bool rx_markers;	/* we do */
-	bool hold_tx;		/* send nothing before the peer's first FPDU */
+	enum srn_tx_hold hold_tx;
 	bool process;		/* the consumer is one: nobody sends in order to free memory */
 };
 
@@ -119,12 +126,13 @@ struct srn_stream {
 	/* Transmit: fields of the active transmitter. */
 	atomic_t tx_kicks ____cacheline_aligned;
 	bool tx_stopped;
-	bool tx_hold;		/* until the peer's first FPDU, cleared by receive */
+	enum srn_tx_hold tx_hold;	/* lifted by receive, or by hold_work */
 	struct srn_framer framer;
 	struct srn_tx_batch *batch;
 	struct srn_tx_msg msg;
 	struct srn_tally tx_tally;
 	struct delayed_work tx_work;
+	struct delayed_work hold_work;
 
 	/* Receive: fields of the receiver. */
 	struct srn_fpdu_parser parser ____cacheline_aligned;
@@ -149,6 +157,7 @@ struct socket *srn_stream_stop(struct srn_stream *s, const u8 *terminate, u32 te
 
 /* Between the engines, not for the layer above. */
 void srn_tx_work(struct work_struct *work);
+void srn_tx_unhold(struct srn_stream *s);
 void srn_tx_open(struct srn_stream *s);
 void srn_tx_cleanup(struct srn_stream *s);
 void srn_tx_release(struct srn_stream *s);

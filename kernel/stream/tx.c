@@ -199,6 +199,19 @@ void srn_stream_kick_async(struct srn_stream *s)
 }
 
 /**
+ * srn_tx_unhold - the peer listens now, or has been waited for long enough
+ * @s: stream that may have been held
+ *
+ * Context: any.
+ */
+void srn_tx_unhold(struct srn_stream *s)
+{
+	cancel_delayed_work(&s->hold_work);
+	WRITE_ONCE(s->tx_hold, SRN_HOLD_NOT);
+	srn_stream_kick_async(s);
+}
+
+/**
  * srn_tx_work - transmit in a worker
  * @work: tx_work of a stream
  */

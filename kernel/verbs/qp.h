@@ -236,7 +236,7 @@ struct srn_qp_conn {
 	bool crc;
 	bool tx_markers;	/* the peer wants them */
 	bool rx_markers;	/* we do */
-	bool hold_tx;
+	enum srn_tx_hold hold_tx;
 	bool rtr_send_may_come;	/* the first FPDU may be an empty Send that is no message */
 	enum srn_rtr rtr;
 	u32 ird;

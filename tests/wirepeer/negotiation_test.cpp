@@ -138,6 +138,24 @@ TEST(ReadyToReceive, rfc5044_7_1_2_the_responder_holds_back) {
     s.expect_status(8, IBV_WC_SUCCESS);
 }
 
+// In the client-server model as well. But verbs let a responder speak first, and an initiator that
+// says nothing itself must not be waited for without end.
+TEST(ReadyToReceive, rfc5044_7_1_2_without_it_the_responder_waits_for_a_while) {
+    bool waited = false;
+    // This process may be the one that is late.
+    for (int attempt = 0; attempt < 5 && !waited; ++attempt) {
+        session_options options;
+        options.frame.enhanced = enhanced_words{.ird = 8, .ord = 8};
+        options.first_fpdu = false;
+        session s(options);
+        must(s.end.qp().send(arena::get().outbox(pattern(5)), {.id = 8}));
+        waited = s.wire.is_quiet();
+        EXPECT_EQ(describe(s.wire.read_segment()), describe(make_send(1, pattern(5))));
+        s.expect_status(8, IBV_WC_SUCCESS);
+    }
+    EXPECT_TRUE(waited);
+}
+
 /// RFC 6581 section 9.2: an RTR message that the responder has named, and empty.
 void expect_ready_message(const segment& got, const enhanced_words& allowed) {
     EXPECT_TRUE(got.last);

@@ -182,10 +182,14 @@ void tcp_stream::expect_dropped() const {
     }
 }
 
-void tcp_stream::expect_quiet() const {
+bool tcp_stream::is_quiet() const {
     const auto ready = softrnic::detail::wait_readable(fd_.get(), moment);
     if (!ready) throw std::runtime_error(ready.error().message());
-    if (!*ready) return;
+    return !*ready;
+}
+
+void tcp_stream::expect_quiet() const {
+    if (is_quiet()) return;
     bytes room(64);
     room.resize(read_some(room));
     throw std::runtime_error("something came: " + hex(room));

@@ -74,6 +74,7 @@ public:
     /// The other side closes or resets, without another byte.
     void expect_dropped() const;
     /// Nothing comes for a moment.
+    [[nodiscard]] bool is_quiet() const;
     void expect_quiet() const;
 
 private:
