@@ -271,10 +271,9 @@ void use_end(softrnic::connection& end, softrnic::buffer& here, const softrnic::
 
 /// An object that another thread's command is looking at is busy.
 result<void> insist(const std::function<result<void>()>& take_away) {
-    constexpr int tries = 200;
-    for (int i = 1;; ++i) {
+    for (const softrnic::deadline until = 2s;;) {
         auto taken = take_away();
-        if (taken || taken.error().code != EBUSY || i == tries) return taken;
+        if (taken || taken.error().code != EBUSY || until.expired()) return taken;
         std::this_thread::yield();
     }
 }

@@ -13,10 +13,20 @@
 A1=10.1.0.1 DEVICE=/dev/infiniband/uverbs0
 
 # Its end is bounded, too: nobody may wait for what another thread has taken away.
-race() { timeout -k 5 $((RACES_TIME * 3 + 60)) ./races "$1" "$2" "$RACES_TIME" "$RACES_SEED"; }
+race()
+{
+	timeout -k 5 $((RACES_TIME * 3 + 60 * SLOW)) ./races "$1" "$2" "$RACES_TIME" "$RACES_SEED"
+}
 at_once() { race commands "$DEVICE" & race connections "$A1" && wait $!; }
 
-nothing_is_left() { wait_until 20 no_objects || { rdma resource show; rdma resource show qp; false; }; }
+nothing_is_left()
+{
+	wait_until $((20 * SLOW)) no_objects || {
+		rdma resource show
+		rdma resource show qp
+		return 1
+	}
+}
 no_objects() { ! rdma resource show srn0 | grep -E '(qp|cm_id|mr|pd|cq|ctx|srq) [1-9]'; }
 
 with_result()

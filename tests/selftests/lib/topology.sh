@@ -81,7 +81,7 @@ wait_ready()
 {
 	local device
 	for device in "$@"; do
-		wait_until 5 device_ready "$device" || {
+		wait_until $((5 * SLOW)) device_ready "$device" || {
 			echo "# $device did not become ready"
 			return 1
 		}
