@@ -161,6 +161,21 @@ held_mib() { echo $((($(kib_of SUnreclaim) + $(kib_of VmallocUsed) + $(kib_of Ke
 # come and go.
 tcp_sockets() { ss -Htan state all exclude time-wait | wc -l; }
 
+# Its users hold as many at any time, but for connections that end just now.
+reference_objects()
+{
+	rdma resource show srn0 | grep -oE '(qp|cm_id|mr|pd|cq|ctx|srq) [0-9]+' |
+		awk '{ all += $2 } END { print all + 0 }'
+}
+no_objects() { (($(reference_objects) == 0)); }
+no_objects_stay()
+{
+	wait_until 20 no_objects || {
+		rdma resource show srn0
+		return 1
+	}
+}
+
 act()
 {
 	local action=$1
@@ -171,8 +186,9 @@ act()
 progress()
 {
 	local passed=$((SECONDS - START))
-	note "$(printf '%02d:%02d of %d:00, %d things happened, %d went wrong; kernel holds %d MiB; %s' \
+	note "$(printf '%02d:%02d of %d:00, %d things happened, %d went wrong; kernel holds %d MiB, %s; %s' \
 		$((passed / 60)) $((passed % 60)) "$MINUTES" "$round" "${#FAILED[@]}" "$(held_mib)" \
+		"$(reference_objects) objects of the reference" \
 		"reference: $(tail -n 1 /tmp/reference.log)")"
 }
 
@@ -248,5 +264,6 @@ run_check "the reference load lost nothing" reference_lost_nothing
 note "$(cat "$CHECK_OUTPUT")"
 run_check "memory is steady" memory_is_steady
 note "$(cat "$CHECK_OUTPUT")"
+run_check "no objects stay" no_objects_stay
 run_check "no sockets stay" no_sockets_stay
 finish
