@@ -84,11 +84,12 @@ TEST(Concurrency, ThreadsPollOneQueue) {
     std::vector<std::atomic<int>> seen(total);
     std::atomic<std::size_t> left = total;
     const auto poll = [&] {
-        for (const softrnic::deadline until = patience; left > 0 && !until.expired();) {
+        for (softrnic::deadline until = patience; left > 0 && !until.expired();) {
             ibv_wc wc{};
             if (must(ends.server.recv_cq().poll(std::span(&wc, 1))).empty()) continue;
             ++seen[wc.wr_id];
             --left;
+            until = patience;
         }
     };
     auto one = std::async(std::launch::async, poll);
