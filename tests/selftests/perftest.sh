@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# timeout: 600
+# timeout: 900
 #
 # perftest's tools between two namespaces: every operation with sizes from one byte
 # to 1 MiB, and the options that use other verbs. Not how fast it is, but that it works.
@@ -8,7 +8,7 @@
 . lib/perftest.sh
 
 B4=10.0.0.2 OWN4=10.1.0.1
-CLIENT_TIMEOUT=15
+CLIENT_TIMEOUT=40
 
 # bench NAME TOOL SIZE COUNT [OPTION…]: the result line must be there, too.
 bench()

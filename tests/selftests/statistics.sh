@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# timeout: 120
+# timeout: 400
 #
 # rdma statistic: what one link says that it has sent is what the other says that it has
 # received, and what went wrong is counted by the side that noticed. tests/verbs has the
