@@ -76,6 +76,12 @@ int srn_sequence_check(struct srn_sequence *q, const struct srn_rdmap_header *h,
 		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER, SRN_UNTAGGED_TOO_LONG);
 		return -EPROTO;
 	}
+	/* The longest one fits every segment. */
+	if (h->opcode == SRN_OP_TERMINATE && !h->last) {
+		*term = SRN_TERM(SRN_LAYER_RDMAP, SRN_RDMAP_REMOTE_OPERATION,
+				 SRN_OPER_UNSPECIFIED);
+		return -EPROTO;
+	}
 	return 0;
 }
 

@@ -97,7 +97,8 @@ private:
         const srn_opcode_info& info = srn_opcodes[h.opcode];
         require(info.ctl_len == 0 || (payload == info.ctl_len && h.last),
                 "a control message of another length");
-        require(h.qn == SRN_QN_SEND || payload <= SRN_TERM_MAX, "a control message too long");
+        require(h.qn == SRN_QN_SEND || (payload <= SRN_TERM_MAX && h.last),
+                "a control message too long");
         if (h.opcode != SRN_OP_ATOMIC_RESPONSE) return;
         require(oldest().kind == SRN_REQUEST_ATOMIC, "an answer to no atomic");
         requests_.pop_front();

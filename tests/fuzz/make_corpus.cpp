@@ -157,6 +157,20 @@ void write_sequence_seeds(const std::filesystem::path& directory) {
         part, make_read_response(0xff000000, 30, wirepeer::pattern(10)),
         make_atomic_response(1, 0, 5), make_read_response(0xff000002, 0, {})};
     write_steps(directory, "answers", {0, 0, 0, 40, 0x40, 0, 0, 0}, answers);
+    // Whatever has an opcode goes on for longer than any control message is.
+    for (const std::uint8_t queue : {0, 1, 2, 3})
+        for (std::uint8_t opcode = 0; opcode <= SRN_RDMAP_OPCODE_MASK; ++opcode) {
+            segment first = make_send(1, wirepeer::pattern(8), opcode);
+            first.qn = queue;
+            first.last = false;
+            segment second = make_send(1, wirepeer::pattern(SRN_TERM_MAX + 8), opcode);
+            second.qn = queue;
+            second.last = false;
+            second.mo = 8;
+            const std::vector<segment> both{first, second};
+            write_steps(directory,
+                        "long-" + std::to_string(opcode) + '-' + std::to_string(queue), {0}, both);
+        }
     std::vector<segment> wrapping{make_send(0xffffffff, wirepeer::pattern(5)),
                                   make_send(0, wirepeer::pattern(6))};
     write_steps(directory, "wrap", {4}, wrapping);

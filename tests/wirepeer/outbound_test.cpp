@@ -300,8 +300,8 @@ TEST(Read, rfc6581_9_1_as_many_as_the_responder_serves) {
     }
 }
 
-/// Answers that are none, RFC 5040 section 5.2.2 and RFC 5041 section 7.1: the second of the
-/// segments is at fault, or the only one.
+/// Answers that are none, RFC 5040 section 5.2.2 and RFC 5041 section 7.1: the last of the
+/// segments is at fault.
 struct bad_answer {
     const char* name;
     std::vector<segment> (*make)(const read_request& r);
@@ -343,6 +343,18 @@ const bad_answer bad_answers[] = {
     {"rfc5041_7_1_too_long_in_its_second_segment",
      [](const read_request& r) {
          return std::vector{answer(r, 0, 30, false), answer(r, 30, 11, true)};
+     },
+     {1, 1, 1}},
+    {"rfc5041_7_1_too_long_in_its_third_segment",
+     [](const read_request& r) {
+         return std::vector{answer(r, 0, 20, false), answer(r, 20, 20, false),
+                            answer(r, 40, 8, false)};
+     },
+     {1, 1, 1}},
+    {"rfc5041_7_1_offset_behind_in_its_third_segment",
+     [](const read_request& r) {
+         return std::vector{answer(r, 0, 8, false), answer(r, 8, 8, false),
+                            answer(r, 24, 8, false)};
      },
      {1, 1, 1}},
     {"rfc5040_5_2_2_a_write_to_the_sink",

@@ -65,6 +65,19 @@ segment part(std::uint32_t msn, std::uint32_t mo, bool last, bytes payload) {
     return s;
 }
 
+/// Two segments that go on where another ended, and end nothing: the second is at fault.
+segments write_in_three(const scene& at, std::uint64_t last_to) {
+    segments all{make_write(at.open.stag, at.open.base, pattern(8)),
+                 make_write(at.open.stag, at.open.base + 8, pattern(8)),
+                 make_write(at.open.stag, last_to, poisoned(8))};
+    for (segment& s : all) s.last = false;
+    return all;
+}
+segments send_in_three(std::uint32_t each, std::uint32_t last_mo) {
+    return {part(1, 0, false, pattern(each)), part(1, each, false, pattern(each)),
+            part(1, last_mo, false, poisoned(8))};
+}
+
 template <std::uint8_t opcode>
 segments untagged_opcode(const scene&) {
     return bad_send([](segment& s) { s.opcode = opcode; });
@@ -142,6 +155,12 @@ const violation table[] = {
          return segments{first, make_write(unused_stag, at.open.base + 8, poisoned(8))};
      },
      tagged(0)},
+    {"rfc5041_7_1_write_third_segment_out_of_bounds",
+     [](const scene& at) { return write_in_three(at, at.open.end() - 7); }, tagged(1)},
+    {"rfc5041_7_1_write_third_segment_before_base",
+     [](const scene& at) { return write_in_three(at, at.open.base - 1); }, tagged(1)},
+    {"rfc5041_7_1_write_third_segment_wraps",
+     [](const scene& at) { return write_in_three(at, UINT64_MAX - 3); }, tagged(3)},
     {"rfc5041_4_1_write_version_0", write_ddp_version<0>, tagged(4)},
     {"rfc5041_4_1_write_version_2", write_ddp_version<2>, tagged(4)},
     {"rfc5041_4_1_write_version_3", write_ddp_version<3>, tagged(4)},
@@ -208,6 +227,8 @@ const violation table[] = {
          return segments{part(1, 0, false, pattern(8)), part(1, 7, true, poisoned(8))};
      },
      untagged(4)},
+    {"rfc5041_7_1_send_offset_with_a_gap_before_its_third_segment",
+     [](const scene&) { return send_in_three(8, 17); }, untagged(4)},
     {"rfc5041_7_1_send_too_long",
      [](const scene&) { return segments{make_send(1, poisoned(receive_size + 1))}; }, untagged(5),
      term_headers::ddp, receive_fate::too_long},
@@ -217,6 +238,9 @@ const violation table[] = {
                          part(1, receive_size, true, poisoned(1))};
      },
      untagged(5), term_headers::ddp, receive_fate::too_long},
+    {"rfc5041_7_1_send_too_long_in_its_third_segment",
+     [](const scene&) { return send_in_three(receive_size / 2, receive_size); }, untagged(5),
+     term_headers::ddp, receive_fate::too_long},
     {"rfc5041_4_1_send_version_0", send_ddp_version<0>, untagged(6)},
     {"rfc5041_4_1_send_version_2", send_ddp_version<2>, untagged(6)},
     {"rfc5041_4_1_send_version_3", send_ddp_version<3>, untagged(6)},
@@ -304,6 +328,13 @@ const violation table[] = {
      operation(0xff)},
     {"rfc5040_4_4_read_request_in_two_segments",
      [](const scene& at) { return bad_request(at, [](segment& s) { s.last = false; }); },
+     operation(0xff)},
+
+    {"rfc5040_4_8_terminate_in_two_segments",
+     [](const scene&) {
+         const bytes nothing{0, 0, 0, 0};
+         return changed(make_terminate(nothing), [](segment& s) { s.last = false; });
+     },
      operation(0xff)},
 
     // RDMAP: invalidation.

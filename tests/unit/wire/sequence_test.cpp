@@ -13,6 +13,7 @@ constexpr srn_term_code bounds{1, 1, 1};
 constexpr srn_term_code no_buffer{1, 2, 2};
 constexpr srn_term_code msn_range{1, 2, 3};
 constexpr srn_term_code too_long{1, 2, 5};
+constexpr srn_term_code unspecified_operation{0, 2, 0xff};
 
 constexpr std::uint32_t sink = 0xff000001;
 constexpr srn_request nothing{SRN_REQUEST_NONE, 0, 0};
@@ -137,6 +138,13 @@ TEST_F(Sequence, AtomicAnswered) {
 TEST_F(Sequence, TerminateIsNoLongerThanItCanBe) {
     EXPECT_EQ(come(untagged(SRN_OP_TERMINATE), SRN_TERM_MAX + 1), too_long);
     EXPECT_EQ(come(untagged(SRN_OP_TERMINATE), SRN_TERM_MAX), none);
+    EXPECT_TRUE(delivered_);
+}
+
+// Of a message that goes on, srn_sequence_middle() would not ask how long it gets.
+TEST_F(Sequence, TerminateIsOneSegment) {
+    EXPECT_EQ(come(untagged(SRN_OP_TERMINATE, 1, false), 4), unspecified_operation);
+    EXPECT_EQ(come(untagged(SRN_OP_TERMINATE), 4), none);
     EXPECT_TRUE(delivered_);
 }
 
