@@ -21,6 +21,8 @@
 #include <utility>
 #include <vector>
 
+#include "descriptor.hpp"
+#include "must.hpp"
 #include "softrnic/softrnic.hpp"
 
 namespace {
@@ -34,11 +36,8 @@ constexpr const char* usage =
 /// Fills the allocator's caches, so that they are not counted.
 constexpr unsigned warm_up = 32;
 
-template <class T>
-T must(softrnic::result<T> r) {
-    if (!r) throw std::runtime_error(r.error().message());
-    if constexpr (!std::is_void_v<T>) return std::move(*r);
-}
+using support::descriptor;
+using support::must;
 
 /// The number behind `name` in a file of /proc whose lines are "name: number kB".
 std::int64_t kib_of(const char* file, std::string_view name) {
@@ -135,21 +134,11 @@ private:
     softrnic::cq queue_;
 };
 
-class file_descriptor {
-public:
-    explicit file_descriptor(int fd) : fd_(fd) {
-        if (fd_ < 0) throw std::runtime_error("socket");
-    }
-    ~file_descriptor() {
-        if (fd_ >= 0) ::close(fd_);
-    }
-    file_descriptor(file_descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    file_descriptor& operator=(file_descriptor&&) = delete;
-    int get() const { return fd_; }
-
-private:
-    int fd_;
-};
+descriptor make_socket() {
+    descriptor fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!fd) throw std::runtime_error("socket");
+    return fd;
+}
 
 class tcp_ends {
 public:
@@ -161,9 +150,9 @@ public:
         ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&bound_), &length);
     }
 
-    void open(unsigned count, std::vector<file_descriptor>& ends) {
+    void open(unsigned count, std::vector<descriptor>& ends) {
         for (unsigned i = 0; i < count; ++i) {
-            file_descriptor client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+            descriptor client = make_socket();
             if (::connect(client.get(), reinterpret_cast<const sockaddr*>(&bound_),
                           sizeof(bound_)) != 0)
                 throw std::runtime_error("connect");
@@ -175,7 +164,7 @@ public:
 private:
     softrnic::address where_;
     sockaddr_in bound_{};
-    file_descriptor listener_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    descriptor listener_ = make_socket();
 };
 
 template <class Opener, class End>
@@ -204,7 +193,7 @@ int main(int argc, char** argv) {
         if (count == 0) throw std::invalid_argument("COUNT is a number above 0");
         const std::int64_t bytes =
             std::string_view(words[1]) == "tcp"
-                ? bytes_of_end<tcp_ends, file_descriptor>(words[2], count)
+                ? bytes_of_end<tcp_ends, descriptor>(words[2], count)
                 : bytes_of_end<rdma_ends, softrnic::connection>(words[2], count);
         std::printf("%lld\n", static_cast<long long>(bytes));
     } catch (const std::exception& problem) {

@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "descriptor.hpp"
 #include "softrnic-abi.h"
 
 namespace {
@@ -35,24 +36,15 @@ using bytes = std::vector<std::byte>;
     std::_Exit(1);
 }
 
+support::descriptor open_device(const char* path) {
+    support::descriptor device(open(path, O_RDWR | O_CLOEXEC));
+    if (!device) die(std::string("open: ") + std::strerror(errno));
+    return device;
+}
+
 std::uint64_t address_of(const void* where) {
     return reinterpret_cast<std::uintptr_t>(where);
 }
-
-/// An open device, without a context as yet.
-class device_file {
-public:
-    explicit device_file(const char* path) : fd_(open(path, O_RDWR | O_CLOEXEC)) {
-        if (fd_ < 0) die(std::string("open: ") + std::strerror(errno));
-    }
-    ~device_file() { close(fd_); }
-    device_file(const device_file&) = delete;
-    device_file& operator=(const device_file&) = delete;
-    [[nodiscard]] int fd() const { return fd_; }
-
-private:
-    int fd_;
-};
 
 /// Memory that the kernel has not written to.
 constexpr std::byte untouched{0xa5};
@@ -113,7 +105,7 @@ answer command(int device, unsigned number, Body body, const driver_part& driver
 /// A device with a context, a protection domain and a completion queue. All goes with it.
 class user {
 public:
-    explicit user(const char* path, const driver_part& driver = {}) : device_(path) {
+    explicit user(const char* path, const driver_part& driver = {}) : device_(open_device(path)) {
         context_ = driver_part_of<ib_uverbs_get_context_resp>(
             IB_USER_VERBS_CMD_GET_CONTEXT, ib_uverbs_get_context{}, driver,
             [](const auto& core) { close(static_cast<int>(core.async_fd)); });
@@ -170,7 +162,7 @@ public:
         bytes message(header.length);
         std::memcpy(message.data(), &header, sizeof header);
         std::memcpy(message.data() + sizeof header, attributes.data(), size);
-        if (ioctl(device_.fd(), RDMA_VERBS_IOCTL, message.data()) < 0) refused("ioctl", driver);
+        if (ioctl(device_.get(), RDMA_VERBS_IOCTL, message.data()) < 0) refused("ioctl", driver);
         return to.after(0);
     }
 
@@ -200,12 +192,12 @@ private:
     bytes driver_part_of(
         unsigned number, const Body& body, const driver_part& driver,
         const std::function<void(const Core&)>& learn = [](const Core&) {}) {
-        const answer to = command<Core>(device_.fd(), number, body, driver);
+        const answer to = command<Core>(device_.get(), number, body, driver);
         learn(to.template core<Core>());
         return to.after(sizeof(Core));
     }
 
-    device_file device_;
+    support::descriptor device_;
     bytes context_;
     std::uint32_t pd_ = 0;
     std::uint32_t cq_ = 0;

@@ -111,19 +111,19 @@ void many_threads(int device, std::uint32_t pd, const pages& memory) {
 void memlock(const std::string& path) {
     const pages memory(4 * limit());
     {
-        const raw::file device = must(raw::open_device(path));
-        const std::uint32_t pd = must(raw::alloc_pd(device.fd()));
-        one_thread(device.fd(), pd, memory);
-        many_threads(device.fd(), pd, memory);
-        must(raw::reg_mr(device.fd(), pd, memory.bytes(limit())));
+        const support::descriptor device = must(raw::open_device(path));
+        const std::uint32_t pd = must(raw::alloc_pd(device.get()));
+        one_thread(device.get(), pd, memory);
+        many_threads(device.get(), pd, memory);
+        must(raw::reg_mr(device.get(), pd, memory.bytes(limit())));
     }
     if (pinned_bytes() != 0) die("pages are pinned after the device was closed");
 }
 
 void hold(const std::string& path) {
     const pages memory(limit());
-    const raw::file device = must(raw::open_device(path));
-    must(raw::reg_mr(device.fd(), must(raw::alloc_pd(device.fd())), memory.bytes(limit() / 2)));
+    const support::descriptor device = must(raw::open_device(path));
+    must(raw::reg_mr(device.get(), must(raw::alloc_pd(device.get())), memory.bytes(limit() / 2)));
     std::puts("ready");
     std::fflush(stdout);
     pause();
@@ -131,24 +131,24 @@ void hold(const std::string& path) {
 
 void count_objects(const std::string& path) {
     constexpr std::size_t enough = 1000;
-    std::vector<raw::file> files;
+    std::vector<support::descriptor> files;
     std::size_t objects = 0;
     while (files.size() < enough) {
         auto device = raw::open_device(path);
         if (!device) break;
         files.push_back(std::move(*device));
     }
-    for (const raw::file& device : files)
-        while (objects < enough && raw::alloc_pd(device.fd())) ++objects;
+    for (const support::descriptor& device : files)
+        while (objects < enough && raw::alloc_pd(device.get())) ++objects;
     std::printf("%zu %zu\n", files.size(), objects);
 }
 
 void fill_with_rings(const std::string& path, std::size_t mebibytes) {
     constexpr std::uint32_t entries = 65'536;
-    const raw::file device = must(raw::open_device(path));
+    const support::descriptor device = must(raw::open_device(path));
     std::size_t made = 0;
     for (std::size_t bytes = 0; bytes < mebibytes << 20; ++made) {
-        const auto queue = raw::create_cq(device.fd(), entries);
+        const auto queue = raw::create_cq(device.get(), entries);
         if (!queue) break;
         bytes += queue->ring.size;
     }

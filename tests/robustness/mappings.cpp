@@ -66,12 +66,12 @@ private:
 
 /// Asks the kernel to look, since looking oneself could be the end.
 bool readable(const std::byte* where) {
-    const raw::file nowhere(open("/proc/self/comm", O_WRONLY | O_CLOEXEC));
-    return write(nowhere.fd(), where, 1) == 1 || errno != EFAULT;
+    const support::descriptor nowhere(open("/proc/self/comm", O_WRONLY | O_CLOEXEC));
+    return write(nowhere.get(), where, 1) == 1 || errno != EFAULT;
 }
 bool writable(std::byte* where) {
-    const raw::file zeros(open("/dev/zero", O_RDONLY | O_CLOEXEC));
-    return read(zeros.fd(), where, 1) == 1;
+    const support::descriptor zeros(open("/dev/zero", O_RDONLY | O_CLOEXEC));
+    return read(zeros.get(), where, 1) == 1;
 }
 
 class suite {
@@ -89,8 +89,8 @@ public:
     }
 
 private:
-    [[nodiscard]] raw::queue make() const { return must(raw::create_cq(device_.fd(), entries)); }
-    [[nodiscard]] int fd() const { return device_.fd(); }
+    [[nodiscard]] raw::queue make() const { return must(raw::create_cq(device_.get(), entries)); }
+    [[nodiscard]] int fd() const { return device_.get(); }
 
     void same_memory() {
         const mapping one(fd(), queue_.ring.key, queue_.ring.size);
@@ -117,9 +117,9 @@ private:
         }
         for (unsigned shift = 24; shift < 63; ++shift) all_refused &= refused(1ULL << shift, page);
         check("places that nobody named are refused", all_refused);
-        const raw::file stranger = must(raw::open_device(path_));
+        const support::descriptor stranger = must(raw::open_device(path_));
         check("another file's ring is refused",
-              !mapping(stranger.fd(), queue_.ring.key, queue_.ring.size));
+              !mapping(stranger.get(), queue_.ring.key, queue_.ring.size));
     }
 
     void wrong_rights() {
@@ -169,21 +169,21 @@ private:
     }
 
     void longer_than_the_file() {
-        const raw::file other = must(raw::open_device(path_));
-        const raw::queue queue = must(raw::create_cq(other.fd(), entries));
-        const mapping kept(other.fd(), queue.ring.key, queue.ring.size);
-        close(raw::file(dup(other.fd())).release());
-        const mapping also(other.fd(), queue.ring.key, queue.ring.size);
+        const support::descriptor other = must(raw::open_device(path_));
+        const raw::queue queue = must(raw::create_cq(other.get(), entries));
+        const mapping kept(other.get(), queue.ring.key, queue.ring.size);
+        close(support::descriptor(dup(other.get())).release());
+        const mapping also(other.get(), queue.ring.key, queue.ring.size);
         check("closing a duplicate changes nothing", static_cast<bool>(also));
-        const int number = other.fd();
-        const raw::file nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
-        if (dup3(nothing.fd(), number, O_CLOEXEC) < 0) die("dup3");
+        const int number = other.get();
+        const support::descriptor nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
+        if (dup3(nothing.get(), number, O_CLOEXEC) < 0) die("dup3");
         *kept.at(page) = std::byte{5};
         check("memory outlives the file", *also.at(page) == std::byte{5});
     }
 
     std::string path_;
-    raw::file device_;
+    support::descriptor device_;
     raw::queue queue_;
 };
 

@@ -116,7 +116,7 @@ private:
                 auto channel = raw::create_comp_channel(all_.device);
                 done.count("create_comp_channel", channel);
                 keep("create_cq", all_.cqs,
-                     raw::create_cq(all_.device, 64, channel ? channel->fd() : -1));
+                     raw::create_cq(all_.device, 64, channel ? channel->get() : -1));
                 break;
             }
             case 3:
@@ -193,16 +193,16 @@ private:
 
 /// Puts another file in the place of the one that everybody uses.
 void replace_file(const std::string& path, int in_use) {
-    const raw::file fresh = must(raw::open_device(path));
-    if (dup3(fresh.fd(), in_use, O_CLOEXEC) < 0) die("dup3");
+    const support::descriptor fresh = must(raw::open_device(path));
+    if (dup3(fresh.get(), in_use, O_CLOEXEC) < 0) die("dup3");
     done.count("close", result<void>{});
 }
 
 void race_commands(const std::string& path, std::chrono::seconds time, std::uint64_t seed) {
     constexpr unsigned threads = 6;
     shared_objects all;
-    const raw::file device = must(raw::open_device(path));
-    all.device = device.fd();
+    const support::descriptor device = must(raw::open_device(path));
+    all.device = device.get();
     const auto end = clock_type::now() + time;
     std::vector<std::jthread> commanders;
     for (unsigned i = 0; i < threads; ++i)

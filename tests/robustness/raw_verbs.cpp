@@ -73,21 +73,18 @@ result<queue> create_qp(int device, const ib_uverbs_create_qp& body) {
 
 }  // namespace
 
-file::~file() {
-    if (fd_ >= 0) close(fd_);
-}
-
-result<file> open_device(const std::string& path) {
-    file device(open(path.c_str(), O_RDWR | O_CLOEXEC));
-    if (device.fd() < 0) return softrnic::detail::fail_errno("open");
+result<support::descriptor> open_device(const std::string& path) {
+    support::descriptor device(open(path.c_str(), O_RDWR | O_CLOEXEC));
+    if (!device) return softrnic::detail::fail_errno("open");
     std::array<std::byte, sizeof(ib_uverbs_get_context_resp) + sizeof(srn_uresp_alloc_ctx)>
         answer{};
-    if (const auto done = command(device.fd(), IB_USER_VERBS_CMD_GET_CONTEXT, "get_context",
+    if (const auto done = command(device.get(), IB_USER_VERBS_CMD_GET_CONTEXT, "get_context",
                                   ib_uverbs_get_context{}, answer);
         !done)
         return failure(done.error());
     // Asynchronous events are not listened to.
-    const file events(static_cast<int>(part<ib_uverbs_get_context_resp>(answer).async_fd));
+    const support::descriptor events(
+        static_cast<int>(part<ib_uverbs_get_context_resp>(answer).async_fd));
     return device;
 }
 
@@ -112,13 +109,14 @@ result<std::uint32_t> reg_mr(int device, std::uint32_t pd, std::span<std::byte> 
     return part<ib_uverbs_reg_mr_resp>(answer).mr_handle;
 }
 
-result<file> create_comp_channel(int device) {
+result<support::descriptor> create_comp_channel(int device) {
     std::array<std::byte, sizeof(ib_uverbs_create_comp_channel_resp)> answer{};
     if (const auto done = command(device, IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL,
                                   "create_comp_channel", ib_uverbs_create_comp_channel{}, answer);
         !done)
         return failure(done.error());
-    return file(static_cast<int>(part<ib_uverbs_create_comp_channel_resp>(answer).fd));
+    return support::descriptor(
+        static_cast<int>(part<ib_uverbs_create_comp_channel_resp>(answer).fd));
 }
 
 result<queue> create_cq(int device, std::uint32_t entries, int channel) {

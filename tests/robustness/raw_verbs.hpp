@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "descriptor.hpp"
 #include "softrnic-abi.h"
 #include "softrnic/softrnic.hpp"
 
@@ -22,33 +23,12 @@ struct queue {
     srn_mapping ring;
 };
 
-/// Closes a file descriptor when it goes.
-class file {
-public:
-    file() noexcept = default;
-    explicit file(int fd) noexcept : fd_(fd) {}
-    file(file&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    file& operator=(file&& other) noexcept {
-        std::swap(fd_, other.fd_);
-        return *this;
-    }
-    file(const file&) = delete;
-    file& operator=(const file&) = delete;
-    ~file();
-
-    [[nodiscard]] int fd() const noexcept { return fd_; }
-    [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
-
-private:
-    int fd_ = -1;
-};
-
 /// An open device with a context: from here on there can be objects.
-softrnic::result<file> open_device(const std::string& path);
+softrnic::result<support::descriptor> open_device(const std::string& path);
 
 softrnic::result<std::uint32_t> alloc_pd(int device);
 softrnic::result<std::uint32_t> reg_mr(int device, std::uint32_t pd, std::span<std::byte> memory);
-softrnic::result<file> create_comp_channel(int device);
+softrnic::result<support::descriptor> create_comp_channel(int device);
 /// `channel`: -1 for none.
 softrnic::result<queue> create_cq(int device, std::uint32_t entries, int channel = -1);
 softrnic::result<queue> create_srq(int device, std::uint32_t pd);

@@ -123,16 +123,12 @@ survivors_end()
 
 nothing_is_left()
 {
-	wait_until 60 no_objects || {
-		rdma resource show
-		return 1
-	}
+	no_objects_stay 60 || return
 	wait_until 60 no_sockets || {
 		ss -Hton state all exclude time-wait
 		return 1
 	}
 }
-no_objects() { ! rdma resource show srn0 | grep -qE '(qp|cm_id|mr|pd|cq|ctx|srq) [1-9]'; }
 no_sockets() { ! ss -Htan state all exclude time-wait | grep -q .; }
 
 one_batch()

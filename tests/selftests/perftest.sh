@@ -8,7 +8,6 @@
 . lib/perftest.sh
 
 B4=10.0.0.2 OWN4=10.1.0.1
-CLIENT_TIMEOUT=40
 
 # bench NAME TOOL SIZE COUNT [OPTION…]: the result line must be there, too.
 bench()

@@ -13,8 +13,6 @@
 : "${FORK_ROUNDS:=4}"
 A1=10.1.0.1
 
-no_objects() { ! rdma resource show srn0 | grep -E '(qp|cm_id|mr|pd|cq|ctx|srq) [1-9]'; }
-
 # A child's copies of the files keep what the parent has made.
 orphan_keeps_objects()
 {
@@ -23,7 +21,7 @@ orphan_keeps_objects()
 		echo "the objects went with the parent"
 		return 1
 	}
-	wait_until 20 no_objects
+	no_objects_stay 20
 }
 
 each_mapping()
@@ -50,6 +48,6 @@ for kind in plain safe; do
 done
 run_check "a child that outlives its parent" orphan_keeps_objects
 each_mapping
-run_check "nothing is left" wait_until 20 no_objects
+run_check "nothing is left" no_objects_stay 20
 pair "rping works on that device" 7174 rping -s -a "$A1" -C 10 -- rping -c -a "$A1" -C 10 -V
 finish

@@ -19,23 +19,13 @@ race()
 }
 at_once() { race commands "$DEVICE" & race connections "$A1" && wait $!; }
 
-nothing_is_left()
-{
-	wait_until $((20 * SLOW)) no_objects || {
-		rdma resource show
-		rdma resource show qp
-		return 1
-	}
-}
-no_objects() { ! rdma resource show srn0 | grep -E '(qp|cm_id|mr|pd|cq|ctx|srq) [1-9]'; }
-
 with_result()
 {
 	local name=$1 status=0
 	shift
 	run_check "$name" "$@" || status=$?
 	((status)) || note "$(cat "$CHECK_OUTPUT")"
-	run_check "$name: nothing is left" nothing_is_left
+	run_check "$name: nothing is left" no_objects_stay $((20 * SLOW))
 }
 
 chmod +x races

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "data.hpp"
+#include "descriptor.hpp"
 #include "fixture.hpp"
 
 namespace verbs_test {
@@ -50,25 +51,22 @@ public:
     tcp_connection(const softrnic::address& from, const softrnic::address& to)
         : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
         const int on = 1;
-        if (fd_ < 0 || setsockopt(fd_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-            bind(fd_, from.native(), sizeof(sockaddr_in)) != 0 ||
-            ::connect(fd_, to.native(), sizeof(sockaddr_in)) != 0)
+        if (!fd_ || setsockopt(fd_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+            bind(fd_.get(), from.native(), sizeof(sockaddr_in)) != 0 ||
+            ::connect(fd_.get(), to.native(), sizeof(sockaddr_in)) != 0)
             throw std::runtime_error("no TCP connection");
     }
-    ~tcp_connection() { close(fd_); }
-    tcp_connection(const tcp_connection&) = delete;
-    tcp_connection& operator=(const tcp_connection&) = delete;
 
     [[nodiscard]] softrnic::address local_address() const {
         sockaddr_storage where{};
         socklen_t size = sizeof where;
-        if (getsockname(fd_, reinterpret_cast<sockaddr*>(&where), &size) != 0)
+        if (getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&where), &size) != 0)
             throw std::runtime_error("getsockname");
         return softrnic::address(reinterpret_cast<const sockaddr*>(&where));
     }
 
 private:
-    int fd_;
+    support::descriptor fd_;
 };
 
 // rdma_cm has port numbers of its own. TCP may still have the same pair of ports, of an earlier

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "must.hpp"
 #include "softrnic/softrnic.hpp"
 
 namespace verbs_test {
@@ -24,12 +25,7 @@ inline constexpr std::chrono::seconds patience = 15s;
 /// Long enough to see that something does not happen.
 inline constexpr std::chrono::milliseconds moment = 100ms;
 
-/// The value of a result that has to be good.
-template <class T>
-T must(softrnic::result<T> r) {
-    if (!r) throw std::runtime_error(r.error().message());
-    if constexpr (!std::is_void_v<T>) return std::move(*r);
-}
+using support::must;
 
 /// Does the result carry this errno?
 template <class T>

@@ -14,18 +14,14 @@
 #include <utility>
 
 #include "codec.hpp"
+#include "must.hpp"
 #include "scene.hpp"
 #include "softrnic/softrnic.hpp"
 #include "tcp.hpp"
 
 namespace wirepeer {
 
-/// The value of a result that has to be good.
-template <class T>
-T must(softrnic::result<T> r) {
-    if (!r) throw std::runtime_error(r.error().message());
-    if constexpr (!std::is_void_v<T>) return std::move(*r);
-}
+using support::must;
 
 /// This host's address on the link: $SRN_SERVER_ADDR or 10.1.0.1.
 softrnic::address link_address();

@@ -64,10 +64,6 @@ void check_sender(const segment& s) {
 
 }  // namespace
 
-descriptor::~descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-}
-
 tcp_stream tcp_stream::connect(const softrnic::address& to, int mss) {
     descriptor fd = make_socket(to.family(), mss);
     if (::connect(fd.get(), to.native(), length_of(to)) != 0) fail("connect");

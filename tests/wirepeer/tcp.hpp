@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "codec.hpp"
+#include "descriptor.hpp"
 #include "softrnic/address.hpp"
 
 namespace wirepeer {
@@ -21,25 +22,7 @@ inline constexpr std::chrono::seconds patience = 15s;
 /// Long enough to see that something does not happen.
 inline constexpr std::chrono::milliseconds moment = 50ms;
 
-/// A file descriptor and its owner.
-class descriptor {
-public:
-    descriptor() noexcept = default;
-    explicit descriptor(int fd) noexcept : fd_(fd) {}
-    descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    descriptor& operator=(descriptor&& other) noexcept {
-        std::swap(fd_, other.fd_);
-        return *this;
-    }
-    descriptor(const descriptor&) = delete;
-    descriptor& operator=(const descriptor&) = delete;
-    ~descriptor();
-
-    [[nodiscard]] int get() const noexcept { return fd_; }
-
-private:
-    int fd_ = -1;
-};
+using support::descriptor;
 
 class tcp_stream {
 public:

@@ -80,10 +80,6 @@ int open_flags(std::uint32_t flags) {
 
 }  // namespace
 
-descriptor::~descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-}
-
 int files::place_of(std::uint32_t number) {
     const auto found = fids_.find(number);
     return found == fids_.end() ? -1 : found->second.place.get();

@@ -10,32 +10,14 @@
 #include <string>
 #include <utility>
 
+#include "descriptor.hpp"
 #include "message.hpp"
 
 struct stat;
 
 namespace ninep {
 
-/// A file descriptor and its owner.
-class descriptor {
-public:
-    descriptor() noexcept = default;
-    explicit descriptor(int fd) noexcept : fd_(fd) {}
-    descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    descriptor& operator=(descriptor&& other) noexcept {
-        std::swap(fd_, other.fd_);
-        return *this;
-    }
-    descriptor(const descriptor&) = delete;
-    descriptor& operator=(const descriptor&) = delete;
-    ~descriptor();
-
-    [[nodiscard]] int get() const noexcept { return fd_; }
-    explicit operator bool() const noexcept { return fd_ >= 0; }
-
-private:
-    int fd_ = -1;
-};
+using support::descriptor;
 
 class files {
 public:

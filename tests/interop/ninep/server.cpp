@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "files.hpp"
+#include "must.hpp"
 #include "softrnic/softrnic.hpp"
 
 namespace {
@@ -28,11 +29,7 @@ constexpr std::uint32_t depth = 64;
     std::exit(1);
 }
 
-template <class T>
-T must(softrnic::result<T> r) {
-    if (!r) die(r.error().message());
-    if constexpr (!std::is_void_v<T>) return std::move(*r);
-}
+using support::must;
 
 /// One client, until it leaves.
 class client {

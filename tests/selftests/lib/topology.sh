@@ -76,6 +76,17 @@ wait_until()
 	done
 }
 
+# no_objects_stay SECONDS: of srn0, a little after their users have gone; or shows them.
+no_objects_stay()
+{
+	wait_until "$1" no_objects || {
+		rdma resource show
+		rdma resource show qp
+		return 1
+	}
+}
+no_objects() { ! rdma resource show srn0 | grep -qE '(qp|cm_id|mr|pd|cq|ctx|srq) [1-9]'; }
+
 # Until each device's port is active and its character device is there.
 wait_ready()
 {
