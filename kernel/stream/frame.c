@@ -11,6 +11,9 @@
 /* Payload of so few bytes is cheaper to copy than to refer to. */
 #define COPY_BREAK	512
 
+/* Pieces of an FPDU: header, trailer, and two for each entry, which may end in mid-page. */
+#define FIXED_IOV	(2 * SRN_MAX_SGE + 4)
+
 /*
  * May memory of this region wait in the batch? What a kernel consumer has registered
  * for its peers is freed by it after the invalidation, so a Read Response must not
@@ -69,7 +72,7 @@ static u32 payload_size(struct srn_stream *s, const struct srn_tx_msg *msg, u32 
 	if (f->markers)
 		fixed += SRN_MAX_MARKERS(min(buf_left, mulpdu)) * SRN_MARKER_LEN;
 	*copy = f->with_crc || f->markers || len <= COPY_BREAK;
-	*room = b->num_iov + 2 * SRN_MAX_SGE + len / PAGE_SIZE + 4 <= SRN_BATCH_IOV &&
+	*room = b->num_iov + FIXED_IOV + len / PAGE_SIZE <= SRN_BATCH_IOV &&
 		b->num_mems + SRN_MAX_SGE <= SRN_BATCH_MEMS && buf_left > fixed + COPY_BREAK;
 	if (!*room)
 		return 0;
@@ -139,25 +142,26 @@ struct envelope {
 	u32 trailer_len;
 };
 
-/* How many FPDUs in the middle of the message fit the batch, of @limit bytes in all. */
+/*
+ * How many FPDUs in the middle of the message fit the batch, of @limit bytes in all. There
+ * is room for one at least, but it may be that none may be referred to.
+ */
 static u32 count_middles(const struct srn_stream *s, const struct srn_tx_msg *msg,
 			 const struct envelope *e, u32 limit)
 {
 	const struct srn_tx_batch *b = s->batch;
 	u32 left = msg->length - msg->done;
 	u32 overhead = e->header_len + e->trailer_len;
-	u32 iov = SRN_BATCH_IOV - b->num_iov;
+	u32 iov = SRN_BATCH_IOV - b->num_iov - FIXED_IOV;
 	u32 max;
 
 	/* Whether it may be referred to shows when its region is open. */
 	if (msg->opcode == SRN_OP_READ_RESPONSE && (!msg->source.held || !may_refer(msg)))
 		return 0;
-	if (b->bytes >= limit || iov <= 2 * SRN_MAX_SGE + 4)
-		return 0;
 	max = min((left - 1) / e->len, (limit - b->bytes) / (overhead + e->len));
 	max = min(max, (SRN_BATCH_BUF - b->used) / overhead);
 	/* A piece between two headers, cut at the end of each block. */
-	return min(max, (iov - 2 * SRN_MAX_SGE - 4) / (u32)(2 + e->len / PAGE_SIZE + 1));
+	return min(max, iov / (u32)(2 + e->len / PAGE_SIZE + 1));
 }
 
 /* FPDUs of one size in the middle of a message: what is the same for all is looked at once. */

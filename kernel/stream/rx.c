@@ -85,7 +85,7 @@ static void rx_bytes(struct srn_stream *s, const u8 *data, u32 len)
 	u32 used;
 
 	do {
-		if (s->parser.midst && s->parser.stage == SRN_STAGE_HEADER) {
+		if (srn_fpdu_in_midst(&s->parser)) {
 			used = rx_middles(s, data, len);
 			data += used;
 			len -= used;

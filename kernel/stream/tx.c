@@ -23,8 +23,9 @@
  * Bytes after which a batch is closed: what TCP makes one buffer of, so that no rest of it
  * goes through the stack by itself.
  */
-static u32 batch_limit(const struct sock *sk, u32 mss)
+static u32 batch_limit(const struct sock *sk)
 {
+	u32 mss = max(READ_ONCE(tcp_sk(sk)->mss_cache), 1u);
 	u32 room = READ_ONCE(sk->sk_gso_max_size);
 	u32 segments;
 
@@ -37,8 +38,7 @@ static u32 batch_limit(const struct sock *sk, u32 mss)
 static int batch_build(struct srn_stream *s, enum srn_tx_verdict *verdict)
 {
 	struct srn_tx_batch *b = s->batch;
-	u32 mss = max(READ_ONCE(tcp_sk(s->sock->sk)->mss_cache), 1u);
-	u32 limit = batch_limit(s->sock->sk, mss);
+	u32 limit = batch_limit(s->sock->sk);
 	int ret = 0;
 
 	*verdict = SRN_TX_MESSAGE;

@@ -362,8 +362,7 @@ u32 srn_fpdu_parse_middle(const struct srn_fpdu_parser *p, const u8 *data, u32 l
 {
 	u32 body, pad;
 
-	if (!p->midst || p->stage != SRN_STAGE_HEADER || p->have || p->markers ||
-	    len < SRN_MAX_HEADER || !goes_on(p, data, &m->offset))
+	if (!srn_fpdu_in_midst(p) || len < SRN_MAX_HEADER || !goes_on(p, data, &m->offset))
 		return 0;
 	body = SRN_MPA_LENGTH + ulpdu_length(data);
 	pad = srn_fpdu_pad(body);

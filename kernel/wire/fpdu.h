@@ -107,4 +107,10 @@ static inline bool srn_fpdu_at_boundary(const struct srn_fpdu_parser *p)
 	return p->stage == SRN_STAGE_HEADER && !p->have && !p->marker_have;
 }
 
+/* Could the next bytes be for srn_fpdu_parse_middle()? */
+static inline bool srn_fpdu_in_midst(const struct srn_fpdu_parser *p)
+{
+	return p->midst && p->stage == SRN_STAGE_HEADER && !p->have && !p->markers;
+}
+
 #endif /* SRN_WIRE_FPDU_H */
