@@ -45,6 +45,8 @@ static const struct rdma_stat_desc descs[] = {
 	[SRN_COUNT_NO_MEMORY] = { .name = "tx_no_memory" },
 	[SRN_COUNT_CQ_EVENTS] = { .name = "cq_events" },
 	[SRN_COUNT_CQ_OVERFLOWS] = { .name = "cq_overflows" },
+	[SRN_COUNT_WITHHELD] = { .name = "rx_fpdus_withheld" },
+	[SRN_COUNT_RX_NO_MEMORY] = { .name = "rx_no_memory" },
 	[SRN_COUNT_CRC_ERRORS] = { .name = "rx_crc_errors" },
 	[SRN_COUNT_ACCESS_ERRORS] = { .name = "rx_access_errors" },
 	[SRN_COUNT_NO_RECEIVE] = { .name = "rx_no_receive" },

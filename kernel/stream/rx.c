@@ -7,6 +7,10 @@
 
 #include "../trace.h"
 #include "stream.h"
+#include "withhold.h"
+
+/* Until memory that was short is asked for again. */
+#define RETRY_DELAY	msecs_to_jiffies(10)
 
 static void count_violation(struct srn_counters __percpu *counters, struct srn_term_code term)
 {
@@ -39,14 +43,39 @@ static int rx_header(struct srn_stream *s, struct srn_term_code *term)
 	return s->ops->rx_begin(s, h, s->parser.payload_len, term);
 }
 
+/*
+ * Get room for the FPDU in hand, or leave the rest of it in the socket for now.
+ * Return: true if there is room.
+ */
+static bool rx_withhold(struct srn_stream *s)
+{
+	s->rx_starved = srn_withhold_begin(s);
+	if (s->rx_starved) {
+		srn_count(s->counters, SRN_COUNT_RX_NO_MEMORY);
+		queue_delayed_work(srn_wq, &s->rx_work, RETRY_DELAY);
+	}
+	return !s->rx_starved;
+}
+
 static int rx_event(struct srn_stream *s, struct srn_fpdu_event *ev)
 {
+	bool in_doubt = srn_fpdu_in_doubt(&s->parser);
+
 	switch (ev->type) {
 	case SRN_FPDU_HEADER:
-		return rx_header(s, &ev->term);
+		if (!in_doubt)
+			return rx_header(s, &ev->term);
+		srn_count(s->counters, SRN_COUNT_WITHHELD);
+		rx_withhold(s);
+		break;
 	case SRN_FPDU_PAYLOAD:
-		return s->ops->rx_place(s, ev->data, ev->len, &ev->term);
+		if (!in_doubt)
+			return s->ops->rx_place(s, ev->data, ev->len, &ev->term);
+		srn_withhold(s, ev);
+		break;
 	case SRN_FPDU_END:
+		if (in_doubt && (rx_header(s, &ev->term) || srn_withhold_deliver(s, &ev->term)))
+			return -EPROTO;
 		if (unlikely(READ_ONCE(s->tx_hold)))
 			srn_tx_unhold(s);
 		srn_tally_fpdu(s->counters, SRN_RX, &s->rx_tally, s->parser.rdmap.opcode,
@@ -79,25 +108,20 @@ static u32 rx_middles(struct srn_stream *s, const u8 *data, u32 len)
 	return used;
 }
 
-static void rx_bytes(struct srn_stream *s, const u8 *data, u32 len)
+/* Return: bytes used; fewer than there are if the stream has ended or memory is short. */
+static u32 rx_bytes(struct srn_stream *s, const u8 *data, u32 len)
 {
 	struct srn_fpdu_event ev;
-	u32 used;
+	u32 used = 0;
 
 	do {
-		if (srn_fpdu_in_midst(&s->parser)) {
-			used = rx_middles(s, data, len);
-			data += used;
-			len -= used;
-		}
-		used = srn_fpdu_parse(&s->parser, data, len, &ev);
-		data += used;
-		len -= used;
-		if (rx_event(s, &ev)) {
+		if (srn_fpdu_in_midst(&s->parser))
+			used += rx_middles(s, data + used, len - used);
+		used += srn_fpdu_parse(&s->parser, data + used, len - used, &ev);
+		if (rx_event(s, &ev))
 			rx_violation(s, ev.term);
-			return;
-		}
-	} while (ev.type != SRN_FPDU_MORE && !s->rx_stopped);
+	} while (ev.type != SRN_FPDU_MORE && !s->rx_stopped && !s->rx_starved);
+	return used;
 }
 
 /* Whatever arrives after the end is taken and dropped, so that the peer can finish. */
@@ -110,21 +134,22 @@ static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int o
 
 	if (s->rx_stopped)
 		return len;
+	if (s->rx_starved && !rx_withhold(s))
+		return 0;
 	rcu_read_lock();
 	skb_prepare_seq_read(skb, offset, offset + len, &walk);
-	while (!s->rx_stopped && consumed < len) {
+	while (!s->rx_stopped && !s->rx_starved && consumed < len) {
 		n = skb_seq_read(consumed, &data, &walk);
 		if (!n)
 			break;
 		/* The walk ends with a fragment, the input perhaps before: urgent data. */
 		n = min_t(unsigned int, n, len - consumed);
-		rx_bytes(s, data, n);
-		consumed += n;
+		consumed += rx_bytes(s, data, n);
 	}
 	skb_abort_seq_read(&walk);
 	s->ops->rx_pause(s);
 	rcu_read_unlock();
-	return len;
+	return s->rx_stopped ? len : consumed;
 }
 
 /**

@@ -8,6 +8,7 @@
 #include "../verbs/device.h"
 #include "sockhooks.h"
 #include "stream.h"
+#include "withhold.h"
 
 /* Longer than any peer needs until it can take what comes behind its reply. */
 #define HOLD_TIME	(HZ / 5)
@@ -65,6 +66,11 @@ static void hold_ends(struct work_struct *work)
 	srn_tx_unhold(container_of(to_delayed_work(work), struct srn_stream, hold_work));
 }
 
+static void receive_again(struct work_struct *work)
+{
+	srn_stream_drain(container_of(to_delayed_work(work), struct srn_stream, rx_work));
+}
+
 /**
  * srn_stream_init - prepare a stream that has no socket yet, once in its life
  * @s: stream
@@ -76,6 +82,7 @@ void srn_stream_init(struct srn_stream *s, const struct srn_stream_ops *ops)
 	s->ops = ops;
 	INIT_DELAYED_WORK(&s->tx_work, srn_tx_work);
 	INIT_DELAYED_WORK(&s->hold_work, hold_ends);
+	INIT_DELAYED_WORK(&s->rx_work, receive_again);
 	atomic_set(&s->tx_kicks, 1);
 }
 
@@ -107,6 +114,7 @@ void srn_stream_attach(struct srn_stream *s, struct socket *sock,
 	s->tx_hold = params->hold_tx;
 	s->tx_stopped = false;
 	s->rx_stopped = false;
+	s->rx_starved = false;
 	memset(&s->msg, 0, sizeof(s->msg));
 	srn_fpdu_init(&s->parser, params->crc, params->rx_markers);
 	if (params->process)
@@ -149,8 +157,8 @@ void srn_stream_start(struct srn_stream *s)
 }
 
 /**
- * srn_stream_drain - receive what has arrived before the end
- * @s: stream whose peer has closed
+ * srn_stream_drain - receive what the socket has
+ * @s: stream whose peer has closed, or that had no memory before
  *
  * Context: process, sleeps.
  */
@@ -198,6 +206,8 @@ struct socket *srn_stream_stop(struct srn_stream *s, const u8 *terminate, u32 te
 		return NULL;
 	srn_sock_unhook(sock->sk);
 	cancel_delayed_work_sync(&s->hold_work);
+	cancel_delayed_work_sync(&s->rx_work);
+	srn_withhold_end(s);
 	srn_tx_cleanup(s);
 	srn_sock_share_fragment(sock, false);
 	srn_sock_allow_waiting(sock->sk);

@@ -14,7 +14,7 @@
  * when it has room again. When a whole batch is in the socket, ->tx_pushed.
  *
  * Receive. Bytes are taken where they arrive (softirq, or whoever releases the
- * socket lock), walked once, and given to ->rx_*.
+ * socket lock), walked once, and given to ->rx_*. What the CRC cannot vouch for yet waits.
  *
  * Begin. A stream without a socket is its own transmitter, so that kicks only count.
  * srn_stream_attach() gives it a socket, srn_stream_start() begins to receive and lets go
@@ -137,7 +137,10 @@ struct srn_stream {
 	/* Receive: fields of the receiver. */
 	struct srn_fpdu_parser parser ____cacheline_aligned;
 	bool rx_stopped;
+	bool rx_starved;		/* the rest waits in the socket until there is memory */
+	struct sk_buff *withheld;	/* payload whose CRC is not known yet */
 	struct srn_tally rx_tally;
+	struct delayed_work rx_work;	/* ends rx_starved */
 	struct srn_term_code term;	/* valid once ended with a violation */
 	u8 term_header[SRN_MAX_HEADER];
 	u8 term_header_len;

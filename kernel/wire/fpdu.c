@@ -166,7 +166,7 @@ static u32 parse_header(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 	p->payload_done = 0;
 	p->trailer_len = srn_fpdu_pad(ulpdu + SRN_MPA_LENGTH) + SRN_CRC_LEN;
 	p->have = 0;
-	if (p->with_crc && !p->crc_verified && !p->markers)
+	if (srn_fpdu_in_doubt(p) && !p->markers)
 		p->crc = crc32c(SRN_CRC_SEED, p->header, need);
 	srn_get_header(p->header, &p->rdmap);
 	p->stage = p->payload_len ? SRN_STAGE_PAYLOAD : SRN_STAGE_TRAILER;
@@ -180,7 +180,7 @@ static u32 parse_payload(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 	u32 left = p->payload_len - p->payload_done;
 	u32 take = left < len ? left : len;
 
-	if (p->with_crc && !p->crc_verified)
+	if (srn_fpdu_in_doubt(p))
 		p->crc = crc32c(p->crc, data, take);
 	ev->type = SRN_FPDU_PAYLOAD;
 	ev->data = data;
@@ -200,14 +200,14 @@ static u32 parse_trailer(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 	if (take > len)
 		take = len;
 	/* Nobody looks at one that is whole and checked. */
-	if (take < p->trailer_len || (p->with_crc && !p->crc_verified))
+	if (take < p->trailer_len || srn_fpdu_in_doubt(p))
 		memcpy(p->trailer + p->have, data, take);
 	p->have += take;
 	if (p->have < p->trailer_len) {
 		ev->type = SRN_FPDU_MORE;
 		return take;
 	}
-	if (p->with_crc && !p->crc_verified &&
+	if (srn_fpdu_in_doubt(p) &&
 	    !crc_matches(p->crc, p->trailer + p->trailer_summed,
 			 p->trailer_len - SRN_CRC_LEN - p->trailer_summed)) {
 		fail(p, ev, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_CRC));

@@ -107,6 +107,12 @@ static inline bool srn_fpdu_at_boundary(const struct srn_fpdu_parser *p)
 	return p->stage == SRN_STAGE_HEADER && !p->have && !p->marker_have;
 }
 
+/* Is it unknown as yet whether the FPDU in hand came as it was sent? */
+static inline bool srn_fpdu_in_doubt(const struct srn_fpdu_parser *p)
+{
+	return p->with_crc && !p->crc_verified;
+}
+
 /* Could the next bytes be for srn_fpdu_parse_middle()? */
 static inline bool srn_fpdu_in_midst(const struct srn_fpdu_parser *p)
 {

@@ -168,8 +168,8 @@ void write_sequence_seeds(const std::filesystem::path& directory) {
             second.last = false;
             second.mo = 8;
             const std::vector<segment> both{first, second};
-            write_steps(directory,
-                        "long-" + std::to_string(opcode) + '-' + std::to_string(queue), {0}, both);
+            write_steps(directory, "long-" + std::to_string(opcode) + '-' + std::to_string(queue),
+                        {0}, both);
         }
     std::vector<segment> wrapping{make_send(0xffffffff, wirepeer::pattern(5)),
                                   make_send(0, wirepeer::pattern(6))};

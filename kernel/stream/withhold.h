@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Payload that waits for its CRC.
+ */
+#ifndef SRN_STREAM_WITHHOLD_H
+#define SRN_STREAM_WITHHOLD_H
+
+#include "../wire/fpdu.h"
+
+struct srn_stream;
+
+int srn_withhold_begin(struct srn_stream *s);
+void srn_withhold(struct srn_stream *s, const struct srn_fpdu_event *ev);
+int srn_withhold_deliver(struct srn_stream *s, struct srn_term_code *term);
+void srn_withhold_end(struct srn_stream *s);
+
+#endif /* SRN_STREAM_WITHHOLD_H */
