@@ -20,6 +20,9 @@
 #define ORPHAN_TIMEOUT	(60 * HZ)
 #define DEFAULT_BACKLOG	128
 
+/* Until a connection is taken for which there was no memory, or no file. */
+#define RETRY_DELAY	msecs_to_jiffies(100)
+
 struct srn_port {
 	struct list_head node;		/* in ports, under ports_mutex */
 	struct list_head listeners;	/* struct member, under ports_mutex */
@@ -27,7 +30,7 @@ struct srn_port {
 	struct sockaddr_storage address;
 	bool v6only;
 	struct socket *sock;
-	struct work_struct work;
+	struct delayed_work work;
 };
 
 struct member {
@@ -91,11 +94,15 @@ static struct srn_ep *find_listener(struct srn_port *port, struct socket *sock)
 
 static void port_work(struct work_struct *work)
 {
-	struct srn_port *port = container_of(work, struct srn_port, work);
+	struct srn_port *port = container_of(to_delayed_work(work), struct srn_port, work);
 	struct srn_ep *ep;
 	struct socket *sock;
+	int ret;
 
-	while (!kernel_accept(port->sock, &sock, O_NONBLOCK)) {
+	for (;;) {
+		ret = kernel_accept(port->sock, &sock, O_NONBLOCK);
+		if (ret)
+			break;
 		srn_sock_unhook(sock->sk);
 		srn_sock_setup(sock);
 		srn_sock_keepalive(sock);
@@ -108,6 +115,9 @@ static void port_work(struct work_struct *work)
 			sock_release(sock);
 		mutex_unlock(&ports_mutex);
 	}
+	/* Nobody calls again for connections that wait already. */
+	if (ret != -EAGAIN && ret != -EINVAL)
+		queue_delayed_work(srn_wq, &port->work, RETRY_DELAY);
 }
 
 /*
@@ -121,7 +131,7 @@ static void port_data_ready(struct sock *sk)
 	read_lock_bh(&sk->sk_callback_lock);
 	port = sk->sk_user_data;
 	if (sk->sk_state == TCP_LISTEN && port)
-		queue_work(srn_wq, &port->work);
+		mod_delayed_work(srn_wq, &port->work, 0);
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
@@ -178,7 +188,7 @@ static struct srn_port *port_get(struct net *net, const struct sockaddr_storage 
 	if (!port)
 		return ERR_PTR(-ENOMEM);
 	INIT_LIST_HEAD(&port->listeners);
-	INIT_WORK(&port->work, port_work);
+	INIT_DELAYED_WORK(&port->work, port_work);
 	port->net = net;
 	port->address = *address;
 	port->v6only = v6only;
@@ -194,7 +204,7 @@ static struct srn_port *port_get(struct net *net, const struct sockaddr_storage 
 static void port_free(struct srn_port *port)
 {
 	srn_sock_unhook(port->sock->sk);
-	cancel_work_sync(&port->work);
+	cancel_delayed_work_sync(&port->work);
 	sock_release(port->sock);
 	kfree(port);
 }

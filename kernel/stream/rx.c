@@ -49,10 +49,10 @@ static int rx_header(struct srn_stream *s, struct srn_term_code *term)
  */
 static bool rx_withhold(struct srn_stream *s)
 {
-	s->rx_starved = srn_withhold_begin(s);
+	s->rx_starved = srn_withhold_begin(s, GFP_ATOMIC | __GFP_NOWARN);
 	if (s->rx_starved) {
 		srn_count(s->counters, SRN_COUNT_RX_NO_MEMORY);
-		queue_delayed_work(srn_wq, &s->rx_work, RETRY_DELAY);
+		queue_delayed_work(srn_tx_wq, &s->rx_work, RETRY_DELAY);
 	}
 	return !s->rx_starved;
 }
@@ -167,4 +167,25 @@ void srn_rx_input(struct srn_stream *s, struct sock *sk)
 	tcp_read_sock(sk, &desc, rx_actor);
 	srn_tally_flush(s->counters, SRN_RX, &s->rx_tally);
 	s->ops->rx_done(s);
+}
+
+/**
+ * srn_rx_input_waiting - take what the socket has, and wait for memory where it is short
+ * @s: stream
+ * @sk: its socket
+ *
+ * The peer may write back memory through this stream: none waits for that.
+ *
+ * Context: process, the socket is locked by the caller; sleeps.
+ */
+void srn_rx_input_waiting(struct srn_stream *s, struct sock *sk)
+{
+	do {
+		local_bh_disable();
+		srn_rx_input(s, sk);
+		local_bh_enable();
+		if (!s->rx_starved)
+			return;
+		s->rx_starved = srn_withhold_begin(s, GFP_NOIO | __GFP_RETRY_MAYFAIL);
+	} while (!s->rx_starved);
 }

@@ -167,9 +167,7 @@ void srn_stream_drain(struct srn_stream *s)
 	struct sock *sk = s->sock->sk;
 
 	lock_sock(sk);
-	local_bh_disable();
-	srn_rx_input(s, sk);
-	local_bh_enable();
+	srn_rx_input_waiting(s, sk);
 	release_sock(sk);
 }
 

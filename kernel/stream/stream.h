@@ -166,5 +166,6 @@ void srn_tx_cleanup(struct srn_stream *s);
 void srn_tx_release(struct srn_stream *s);
 int srn_tx_terminate(struct srn_stream *s, const u8 *payload, u32 len);
 void srn_rx_input(struct srn_stream *s, struct sock *sk);
+void srn_rx_input_waiting(struct srn_stream *s, struct sock *sk);
 
 #endif /* SRN_STREAM_H */

@@ -15,12 +15,15 @@
 /**
  * srn_withhold_begin - get room for the payload of the FPDU in hand
  * @s: stream whose parser has a header that it cannot vouch for yet
+ * @gfp: how memory may be looked for
  *
- * Context: the receiver.
+ * At most 64 KiB, for as long as the peer takes to send the rest.
+ *
+ * Context: the receiver; may sleep as @gfp does.
  *
  * Return: 0 or -ENOMEM.
  */
-int srn_withhold_begin(struct srn_stream *s)
+int srn_withhold_begin(struct srn_stream *s, gfp_t gfp)
 {
 	u32 len = s->parser.payload_len;
 	struct sk_buff *skb;
@@ -28,7 +31,7 @@ int srn_withhold_begin(struct srn_stream *s)
 
 	if (!len)
 		return 0;
-	skb = alloc_skb_with_frags(0, len, 0, &err, GFP_ATOMIC | __GFP_NOWARN);
+	skb = alloc_skb_with_frags(0, len, 0, &err, gfp);
 	if (!skb)
 		return -ENOMEM;
 	skb->data_len = len;

@@ -78,7 +78,8 @@ before = {
         revision=2, data=b"\0"),
 }
 after = {
-    "garbage for FPDUs": lambda: os.urandom(5000),
+    # As long as any length that it may begin with: nothing is judged before its CRC.
+    "garbage for FPDUs": lambda: os.urandom(70000),
     "an FPDU with a wrong CRC": lambda: fpdu(b"\x41\x43" + bytes(30)),
     "an FPDU of no length": lambda: bytes(200),
     "FPDUs of the largest length": lambda: b"\xff" * 70000,

@@ -159,6 +159,19 @@ TEST(Closed, rfc5044_7_2_behind_the_last_message) {
     s.wire.expect_closed();
 }
 
+// Also where it has come in pieces, and may have waited for memory.
+TEST(Closed, rfc5044_7_2_behind_a_message_in_pieces) {
+    for (std::size_t cut = 4; cut < 28; cut += 8) {
+        SCOPED_TRACE("cut at " + std::to_string(cut));
+        session s;
+        s.wire.send_cut(fpdu(make_send(1, pattern(8))), std::array{cut});
+        s.wire.finish();
+        s.expect_receive(1, 8);
+        s.expect_ended(2);
+        s.wire.expect_closed();
+    }
+}
+
 // RFC 5040 section 6.2: what is posted is sent before the stream is closed.
 TEST(Closed, rfc5040_6_2_by_the_verbs_side) {
     for (const role peer : {role::initiator, role::responder}) {

@@ -131,7 +131,10 @@ start_server()
 # wait_listening PORT: until someone listens there, by rdma_cm or TCP.
 wait_listening()
 {
-	wait_until 30 listening "$1"
+	wait_until $((30 * ${SLOW:-1})) listening "$1" || {
+		echo "nobody listens at port $1"
+		return 1
+	}
 }
 
 # softrnic's listener is a TCP socket, and only it tells that connections will be
