@@ -50,14 +50,15 @@ every_crc_good()
 	((GOOD > 0 && BAD == 0))
 }
 
-# Not one less than softrnic has sent.
-every_fpdu_seen()
+# Not one less than softrnic has sent; or so many per cent.
+# fpdus_seen NAME [PERCENT]
+fpdus_seen()
 {
-	local sent seen
+	local sent seen percent=${2-100}
 	sent=$(cat "$FOLDER/$1.fpdus")
 	seen=$(fields "$1" iwarp_mpa.ulpdulength | grep -c .)
 	echo "softrnic has sent $sent FPDUs, Wireshark has seen $seen"
-	((sent > 0 && sent == seen))
+	((sent > 0 && seen <= sent && seen * 100 >= sent * percent))
 }
 
 # values_seen NAME FIELD VALUE…: all of these.
@@ -85,10 +86,11 @@ for name in plain marked own peer; do
 	run_check "$name: no malformed packet" not_malformed $name
 	run_check "$name: every CRC is good" every_crc_good $name
 done
-run_check "plain: every FPDU is seen" every_fpdu_seen plain
-run_check "own: every FPDU is seen" every_fpdu_seen own
-expected_failure "marked: every FPDU is seen" \
-	"Wireshark follows markers only where each FPDU has a segment of TCP for itself"
+run_check "plain: every FPDU is seen" fpdus_seen plain
+run_check "own: every FPDU is seen" fpdus_seen own
+# It misses those that shared a segment of TCP, and a marker is in that.
+run_check "marked: FPDUs are seen" fpdus_seen marked 90
+run_check "marked: markers are followed" at_least marked iwarp_mpa.marker_fpduptr 500
 run_check "peer: every opcode of RFC 5040 and RFC 7306" \
 	values_seen peer iwarp_rdma.opcode 0x0{0,1,2,3,4,5,6,7,8,9,a,b}
 run_check "peer: set-up frames of both revisions" values_seen peer iwarp_mpa.rev 1 2
