@@ -230,7 +230,8 @@ void keep_connected(const softrnic::address& peer, std::uint64_t seed) {
 }
 
 void run(const softrnic::address& peer, unsigned connections, std::uint64_t seed) {
-    const softrnic::connection route = must(softrnic::resolve(peer));
+    const softrnic::connection route =
+        must(softrnic::resolve(peer, {.source = {}, .timeout = connect_time}));
     const robustness::idle_objects idle(route.local_address());
     std::thread watcher(watch_device, route.context());
     std::vector<std::thread> workers;

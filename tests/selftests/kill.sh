@@ -48,7 +48,11 @@ process_gone() { ! kill -0 "$1" 2> /dev/null; }
 # kill_process PID: it dies, whatever it was doing in the kernel.
 kill_process()
 {
-	kill -KILL "$1" || return
+	kill -KILL "$1" || {
+		echo "process $1 has ended by itself:"
+		tail -n 1 /tmp/server.log /tmp/client.*.log
+		return 1
+	}
 	wait_until 60 process_gone "$1" || {
 		echo "process $1 does not die:"
 		cat "/proc/$1/stack"

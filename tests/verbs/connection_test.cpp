@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // Connecting: what is said on the way, refusals, addresses.
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -107,6 +106,14 @@ TEST(Connection, NobodyListens) {
     must(client.create_queues(wide));
     EXPECT_TRUE(fails_with(client.connect(), ECONNREFUSED));
     EXPECT_NE(must(client.qp().state()), IBV_QPS_RTS);
+}
+
+TEST(Connection, NoTimeToFindTheWay) {
+    const softrnic::listener listener = must(softrnic::listen(server_address()));
+    EXPECT_TRUE(
+        fails_with(softrnic::resolve(listener.local_address(),
+                                     {.source = {}, .timeout = std::chrono::milliseconds(0)}),
+                   ETIMEDOUT));
 }
 
 TEST(Connection, SecondListenerOnAPort) {

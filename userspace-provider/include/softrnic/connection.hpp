@@ -175,7 +175,10 @@ struct resolve_options {
 
     if (auto e = detail::resolve_addr(*channel, *id, options.source, peer, until); !e)
         return failure(e.error());
-    if (rdma_resolve_route(id->native(), until.poll_timeout()) != 0)
+    // No time at all would be an invalid argument.
+    const int left = until.poll_timeout();
+    if (left == 0) return detail::fail(ETIMEDOUT, "rdma_resolve_route");
+    if (rdma_resolve_route(id->native(), left) != 0)
         return detail::fail_errno("rdma_resolve_route");
     if (auto e = channel->expect(RDMA_CM_EVENT_ROUTE_RESOLVED, "rdma_resolve_route", until); !e)
         return failure(e.error());
