@@ -160,14 +160,14 @@ void write_sequence_seeds(const std::filesystem::path& directory) {
     // Whatever has an opcode goes on for longer than any control message is.
     for (const std::uint8_t queue : {0, 1, 2, 3})
         for (std::uint8_t opcode = 0; opcode <= SRN_RDMAP_OPCODE_MASK; ++opcode) {
-            segment first = make_send(1, wirepeer::pattern(8), opcode);
-            first.qn = queue;
-            first.last = false;
-            segment second = make_send(1, wirepeer::pattern(SRN_TERM_MAX + 8), opcode);
-            second.qn = queue;
-            second.last = false;
-            second.mo = 8;
-            const std::vector<segment> both{first, second};
+            const auto part_of = [&](std::uint32_t mo, std::size_t length) {
+                segment s = make_send(1, wirepeer::pattern(length), opcode);
+                s.qn = queue;
+                s.mo = mo;
+                s.last = false;
+                return s;
+            };
+            const std::vector<segment> both{part_of(0, 8), part_of(8, SRN_TERM_MAX + 8)};
             write_steps(directory, "long-" + std::to_string(opcode) + '-' + std::to_string(queue),
                         {0}, both);
         }

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <utility>
 
 #include "descriptor.hpp"
 #include "softrnic-abi.h"

@@ -78,13 +78,16 @@ by_chance()
 	cat /tmp/server.log /tmp/client.log
 }
 
+# set_probability PERCENT [KNOBS…]: of all knobs but those of copies, where none are named.
 set_probability()
 {
-	local knobs
-	for knobs in $FAULTS $PAGES; do
+	local percent=$1 knobs
+	shift
+	(($#)) || set -- "$FAULTS" "$PAGES"
+	for knobs in "$@"; do
 		echo 1 > "$knobs"/interval
 		echo -1 > "$knobs"/times
-		echo "$1" > "$knobs"/probability
+		echo "$percent" > "$knobs"/probability
 	done
 }
 
@@ -110,11 +113,11 @@ accepting_by_chance()
 pages_for_pieces()
 {
 	echo N > "$PAGES"/task-filter && echo Y > "$PAGES"/ignore-gfp-wait || return
-	echo 20 > "$PAGES"/probability
+	set_probability 20 "$PAGES"
 	SRN_SERVER_ADDR="$A1" timeout -k 2 60 ./wirepeer --gtest_filter='Cut*' \
 		> /tmp/pieces.log 2>&1
 	local status=$?
-	echo 0 > "$PAGES"/probability
+	set_probability 0 "$PAGES"
 	tail -n 30 /tmp/pieces.log
 	note "$(rdma statistic show link srn0/1 | grep -oE 'rx_(fpdus_withheld|no_memory) [0-9]+' | xargs)"
 	((status == 0)) && ! rdma statistic show link srn0/1 | grep -qw 'rx_no_memory 0'

@@ -8,9 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "must.hpp"

@@ -387,7 +387,7 @@ const spoiled_message spoiled_messages[] = {
      [](const scene& at) {
          return make_write(at.open.stag, at.open.base + 100, bytes(8, poison));
      }},
-    {"rfc5041_4_3_send", [](const scene&) { return make_send(1, bytes(8, poison)); }},
+    {"rfc5041_4_3_send", [](const scene&) { return make_send(1, bytes(5, poison)); }},
 };
 
 /// RFC 5044 section 6: no FPDU is given to DDP before its CRC is known to be good.
@@ -401,8 +401,9 @@ protected:
 };
 
 TEST_P(Spoiled, PayloadCutAtEveryByte) {
-    bytes sent = fpdu(GetParam().make(arena::get().layout()));
-    sent[sent.size() - 6] ^= 1;
+    const segment good = GetParam().make(arena::get().layout());
+    bytes sent = fpdu(good);
+    sent[2 + header_length(good.tagged)] ^= 1;
     for (std::size_t cut = 1; cut < sent.size(); ++cut) {
         SCOPED_TRACE("cut at " + std::to_string(cut));
         session s;

@@ -8,10 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "codec.hpp"
 #include "must.hpp"

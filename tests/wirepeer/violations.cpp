@@ -51,6 +51,9 @@ segments bad_send(void (*change)(segment&)) {
 segments bad_request(const scene& at, void (*change)(segment&)) {
     return changed(good_read(at), change);
 }
+segments bad_terminate(void (*change)(segment&)) {
+    return changed(make_terminate(bytes(4, 0)), change);
+}
 
 /// An addition whose effect would be seen.
 segments bad_atomic(std::uint32_t stag, std::uint64_t to, std::uint32_t code = 0) {
@@ -257,11 +260,7 @@ const violation table[] = {
      [](const scene& at) { return bad_request(at, [](segment& s) { s.ddp_version = 2; }); },
      untagged(6)},
     {"rfc5041_7_1_terminate_msn_left_out",
-     [](const scene&) {
-         const bytes nothing{0, 0, 0, 0};
-         return changed(make_terminate(nothing), [](segment& s) { s.msn = 2; });
-     },
-     untagged(3)},
+     [](const scene&) { return bad_terminate([](segment& s) { s.msn = 2; }); }, untagged(3)},
 
     // RDMAP: versions and opcodes.
     {"rfc5040_4_1_write_version_2", write_rdmap_version<2>, operation(5)},
@@ -331,10 +330,7 @@ const violation table[] = {
      operation(0xff)},
 
     {"rfc5040_4_8_terminate_in_two_segments",
-     [](const scene&) {
-         const bytes nothing{0, 0, 0, 0};
-         return changed(make_terminate(nothing), [](segment& s) { s.last = false; });
-     },
+     [](const scene&) { return bad_terminate([](segment& s) { s.last = false; }); },
      operation(0xff)},
 
     // RDMAP: invalidation.

@@ -3,7 +3,6 @@
 // speaks RDMA. Each message is one Send, in either direction; the client has a receive posted for
 // every answer that it waits for.
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <thread>
 #include <utility>
@@ -23,11 +22,6 @@ constexpr const char* usage = "usage: ninep_server ADDRESS PORT FOLDER";
 constexpr std::uint32_t message_size = 128 * 1024;
 /// The kernel's client has 32 requests under way, unless a mount option says otherwise.
 constexpr std::uint32_t depth = 64;
-
-[[noreturn]] void die(const std::string& why) {
-    std::fprintf(stderr, "%s\n", why.c_str());
-    std::exit(1);
-}
 
 using support::must;
 
@@ -100,7 +94,10 @@ private:
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 4) die(usage);
+    if (argc != 4) {
+        std::fprintf(stderr, "%s\n", usage);
+        return 2;
+    }
     const std::string folder = argv[3];
     const auto listener =
         must(softrnic::listen(must(softrnic::address::resolve(argv[1], argv[2]))));
