@@ -40,6 +40,7 @@ static const struct rdma_stat_desc descs[] = {
 	[SRN_COUNT_LOST] = { .name = "connections_lost" },
 	[SRN_COUNT_DOORBELLS] = { .name = "doorbells" },
 	[SRN_COUNT_WORKER] = { .name = "tx_worker_runs" },
+	[SRN_COUNT_SOFTIRQ] = { .name = "tx_softirq_runs" },
 	[SRN_COUNT_SENDMSG] = { .name = "tx_sendmsg_calls" },
 	[SRN_COUNT_SOCKET_FULL] = { .name = "tx_socket_full" },
 	[SRN_COUNT_NO_MEMORY] = { .name = "tx_no_memory" },

@@ -34,7 +34,8 @@ enum srn_counter {
 	SRN_COUNT_CLOSED,		/* connections that were established and have ended */
 	SRN_COUNT_LOST,			/* of them, by reset or time-out */
 	SRN_COUNT_DOORBELLS,		/* of processes, to transmit */
-	SRN_COUNT_WORKER,		/* transmissions by a worker, not by who had posted */
+	SRN_COUNT_WORKER,		/* transmissions by a worker */
+	SRN_COUNT_SOFTIRQ,		/* transmissions in softirq */
 	SRN_COUNT_SENDMSG,		/* batches, or what is left of one, given to TCP */
 	SRN_COUNT_SOCKET_FULL,		/* transmission had to wait for TCP */
 	SRN_COUNT_NO_MEMORY,		/* transmission had to wait for memory */

@@ -153,16 +153,13 @@ static int __init srn_init(void)
 	int ret = -ENOMEM;
 
 	srn_wq = alloc_workqueue("softrnic", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	srn_tx_wq = alloc_workqueue("softrnic_tx", WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
+	srn_tx_wq = alloc_workqueue("softrnic_tx", WQ_MEM_RECLAIM, 0);
 	srn_cm_wq = alloc_ordered_workqueue("softrnic_cm", WQ_MEM_RECLAIM);
 	if (!srn_wq || !srn_tx_wq || !srn_cm_wq)
 		goto err_wq;
-	ret = srn_batch_init();
-	if (ret)
-		goto err_wq;
 	ret = srn_net_init();
 	if (ret)
-		goto err_tx;
+		goto err_wq;
 	ret = register_netdevice_notifier(&netdev_notifier);
 	if (ret)
 		goto err_net;
@@ -171,8 +168,6 @@ static int __init srn_init(void)
 
 err_net:
 	srn_net_exit();
-err_tx:
-	srn_batch_exit();
 err_wq:
 	if (srn_cm_wq)
 		destroy_workqueue(srn_cm_wq);

@@ -7,7 +7,7 @@
 #include <linux/tcp.h>
 #include <linux/version.h>
 #include <net/net_namespace.h>
-#include <net/sock.h>
+#include <net/tcp.h>
 
 #include "compat.h"
 
@@ -53,6 +53,43 @@ void srn_sock_share_fragment(struct socket *sock, bool share)
 		sk->sk_frag.page = NULL;
 	}
 	release_sock(sk);
+}
+
+/**
+ * srn_sock_send_softirq - sendmsg with such memory as softirq may have
+ * @sk: TCP socket
+ * @msg: what to send, without waiting
+ * @frag: page fragment to copy through, if the socket has none of its own
+ *
+ * The fragment of the task that was interrupted may be in use by that very task.
+ *
+ * Context: softirq, the socket locked and not owned.
+ *
+ * Return: bytes sent, or a negative errno.
+ */
+int srn_sock_send_softirq(struct sock *sk, struct msghdr *msg, struct page_frag *frag)
+{
+	gfp_t allocation = sk->sk_allocation;
+	bool shares;
+	int ret;
+
+	sk->sk_allocation = GFP_ATOMIC | __GFP_NOWARN;
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+	shares = sk->sk_use_task_frag;
+	sk->sk_use_task_frag = false;
+#else
+	shares = allocation == GFP_KERNEL;
+#endif
+	if (shares)
+		swap(sk->sk_frag, *frag);
+	ret = tcp_sendmsg_locked(sk, msg, msg_data_left(msg));
+	if (shares)
+		swap(sk->sk_frag, *frag);
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+	sk->sk_use_task_frag = shares;
+#endif
+	sk->sk_allocation = allocation;
+	return ret;
 }
 
 #define TAG_OFFSET	ETH_ALEN

@@ -4,29 +4,43 @@
  */
 #include <linux/percpu.h>
 #include <linux/slab.h>
+#include <net/sock.h>
 
+#include "../compat/compat.h"
 #include "batch.h"
 
 /* kmalloc() would round up to twice as much. */
 static_assert(sizeof(struct srn_tx_batch) <= 32 * 1024);
 
 /*
- * One spare batch per CPU: most transmissions take it and give it back at once,
- * and an idle connection owns none.
+ * Spare batches of a CPU: most transmissions take one and give it back at once, and an idle
+ * connection owns none. Softirq has one for itself, since it interrupts those that have the other.
  */
-static struct srn_tx_batch * __percpu *spare;
+struct spares {
+	struct srn_tx_batch *process;
+	struct srn_tx_batch *softirq;
+};
+
+static DEFINE_PER_CPU(struct spares, spares);
+
+/* What softirq copies through, for sockets that share a fragment with the task that sends. */
+static DEFINE_PER_CPU(struct page_frag, softirq_frag);
 
 /**
  * srn_batch_get - an empty batch
+ * @may_sleep: process context, not softirq
  *
  * Context: any.
  *
  * Return: batch, or NULL if there is no memory.
  */
-struct srn_tx_batch *srn_batch_get(void)
+struct srn_tx_batch *srn_batch_get(bool may_sleep)
 {
-	struct srn_tx_batch *b = this_cpu_xchg(*spare, NULL);
+	struct srn_tx_batch *b = may_sleep ? this_cpu_xchg(spares.process, NULL) :
+					     this_cpu_xchg(spares.softirq, NULL);
 
+	if (!b && !may_sleep)
+		b = this_cpu_xchg(spares.process, NULL);
 	if (!b)
 		b = kmalloc(sizeof(*b), GFP_NOWAIT | __GFP_NOWARN);
 	if (b) {
@@ -48,7 +62,27 @@ void srn_batch_put(struct srn_tx_batch *b)
 {
 	while (b->num_mems)
 		srn_mem_put(b->mems[--b->num_mems]);
-	kfree(this_cpu_xchg(*spare, b));
+	kfree(this_cpu_xchg(spares.process, b));
+}
+
+/**
+ * srn_batch_put_atomic - done with a batch, if nothing is left to be unpinned
+ * @b: batch
+ *
+ * Context: softirq.
+ *
+ * Return: false if it has the last reference to a region, so that srn_batch_put() has to
+ * do the rest.
+ */
+bool srn_batch_put_atomic(struct srn_tx_batch *b)
+{
+	while (b->num_mems) {
+		if (!refcount_dec_not_one(&b->mems[b->num_mems - 1]->ref.refcount))
+			return false;
+		b->num_mems--;
+	}
+	kfree(this_cpu_xchg(spares.softirq, b));
+	return true;
 }
 
 /**
@@ -64,6 +98,21 @@ void srn_batch_refer(struct srn_tx_batch *b, struct srn_mem *mem)
 		return;
 	kref_get(&mem->ref);
 	b->mems[b->num_mems++] = mem;
+}
+
+/**
+ * srn_batch_refers - does a piece lie in a region?
+ * @b: batch
+ * @mem: region
+ */
+bool srn_batch_refers(const struct srn_tx_batch *b, const struct srn_mem *mem)
+{
+	u32 i;
+
+	for (i = 0; i < b->num_mems; i++)
+		if (b->mems[i] == mem)
+			return true;
+	return false;
 }
 
 /**
@@ -92,6 +141,15 @@ void srn_batch_close(struct srn_tx_batch *b)
 }
 
 /**
+ * srn_batch_void - nothing of it will leave
+ * @b: batch, which still has its references
+ */
+void srn_batch_void(struct srn_tx_batch *b)
+{
+	iov_iter_kvec(&b->iter, ITER_SOURCE, b->iov, 0, 0);
+}
+
+/**
  * srn_send_some - one sendmsg
  * @sock: socket
  * @iter: what to send; moves on
@@ -112,24 +170,43 @@ int srn_send_some(struct socket *sock, struct iov_iter *iter, int flags)
 	return ret ?: -EPIPE;
 }
 
+/* As srn_send_some() in softirq. Return: -EBUSY if somebody else uses the socket. */
+static int send_some_softirq(struct socket *sock, struct iov_iter *iter)
+{
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL, .msg_iter = *iter };
+	struct sock *sk = sock->sk;
+	int ret = -EBUSY;
+
+	bh_lock_sock(sk);
+	if (!sock_owned_by_user(sk))
+		ret = srn_sock_send_softirq(sk, &msg, this_cpu_ptr(&softirq_frag));
+	bh_unlock_sock(sk);
+	if (ret > 0)
+		iov_iter_advance(iter, ret);
+	return ret ?: -EPIPE;
+}
+
 /**
  * srn_batch_push - push as much as the socket takes
  * @b: closed batch
  * @sock: socket
+ * @may_sleep: for the socket lock; else it is softirq
  *
- * Context: process, sleeps for the socket lock.
+ * Context: process or softirq.
  *
- * Return: 0 when all is in the socket, -EAGAIN when that is full, -EFAULT if memory of it
- * is not valid any more, or another negative errno.
+ * Return: 0 when all is in the socket, -EAGAIN when that is full, -EBUSY if somebody else
+ * uses it and the caller may not sleep, -EFAULT if memory of the batch is not valid any more, or
+ * another negative errno.
  */
-int srn_batch_push(struct srn_tx_batch *b, struct socket *sock)
+int srn_batch_push(struct srn_tx_batch *b, struct socket *sock, bool may_sleep)
 {
 	int ret;
 
 	while (iov_iter_count(&b->iter)) {
 		if (!srn_batch_valid(b))
 			return -EFAULT;
-		ret = srn_send_some(sock, &b->iter, MSG_DONTWAIT);
+		ret = may_sleep ? srn_send_some(sock, &b->iter, MSG_DONTWAIT) :
+				  send_some_softirq(sock, &b->iter);
 		if (ret < 0)
 			return ret;
 	}
@@ -137,22 +214,16 @@ int srn_batch_push(struct srn_tx_batch *b, struct socket *sock)
 }
 
 /**
- * srn_batch_init - set up what all streams share
- */
-int srn_batch_init(void)
-{
-	spare = alloc_percpu(struct srn_tx_batch *);
-	return spare ? 0 : -ENOMEM;
-}
-
-/**
- * srn_batch_exit - undo srn_batch_init()
+ * srn_batch_exit - free what all streams share
  */
 void srn_batch_exit(void)
 {
 	int cpu;
 
-	for_each_possible_cpu(cpu)
-		kfree(*per_cpu_ptr(spare, cpu));
-	free_percpu(spare);
+	for_each_possible_cpu(cpu) {
+		kfree(per_cpu(spares, cpu).process);
+		kfree(per_cpu(spares, cpu).softirq);
+		if (per_cpu(softirq_frag, cpu).page)
+			put_page(per_cpu(softirq_frag, cpu).page);
+	}
 }

@@ -9,9 +9,6 @@
 #include "stream.h"
 #include "withhold.h"
 
-/* Until memory that was short is asked for again. */
-#define RETRY_DELAY	msecs_to_jiffies(10)
-
 static void count_violation(struct srn_counters __percpu *counters, struct srn_term_code term)
 {
 	srn_count(counters, SRN_COUNT_VIOLATIONS);
@@ -52,7 +49,7 @@ static bool rx_withhold(struct srn_stream *s)
 	s->rx_starved = srn_withhold_begin(s, GFP_ATOMIC | __GFP_NOWARN);
 	if (s->rx_starved) {
 		srn_count(s->counters, SRN_COUNT_RX_NO_MEMORY);
-		queue_delayed_work(srn_tx_wq, &s->rx_work, RETRY_DELAY);
+		queue_delayed_work(srn_tx_wq, &s->rx_work, SRN_RETRY_DELAY);
 	}
 	return !s->rx_starved;
 }

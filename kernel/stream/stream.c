@@ -80,6 +80,7 @@ void srn_stream_init(struct srn_stream *s, const struct srn_stream_ops *ops)
 {
 	memset(s, 0, sizeof(*s));
 	s->ops = ops;
+	tasklet_setup(&s->tx_tasklet, srn_tx_softirq);
 	INIT_DELAYED_WORK(&s->tx_work, srn_tx_work);
 	INIT_DELAYED_WORK(&s->hold_work, hold_ends);
 	INIT_DELAYED_WORK(&s->rx_work, receive_again);
@@ -94,6 +95,7 @@ void srn_stream_init(struct srn_stream *s, const struct srn_stream_ops *ops)
  */
 void srn_stream_exit(struct srn_stream *s)
 {
+	tasklet_kill(&s->tx_tasklet);
 	cancel_delayed_work_sync(&s->tx_work);
 }
 

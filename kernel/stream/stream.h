@@ -5,13 +5,13 @@
  * The stream knows messages, FPDUs and bytes. What they mean is the business of
  * the layer above, which hands down a table of operations.
  *
- * Transmit. Whoever has work calls srn_stream_kick() (process context that may
- * sleep: the caller itself transmits) or srn_stream_kick_async() (any context: a
- * worker does). There is one transmitter at a time; a kick that finds one active
- * makes it look again, so none is lost. It asks ->tx_next for messages, cuts them
- * into FPDUs, and collects the FPDUs of many messages in one batch that is pushed
- * with one sendmsg. A push that the socket cannot take completely is continued
- * when it has room again. When a whole batch is in the socket, ->tx_pushed.
+ * Transmit. Whoever has work calls srn_stream_kick() (process context that may sleep: the
+ * caller itself transmits) or srn_stream_kick_async() (any context: in softirq, or in a worker
+ * if somebody else uses the socket or one has to sleep). There is one transmitter at a time;
+ * a kick that finds one active makes it look again, so none is lost. It asks ->tx_next for
+ * messages, cuts them into FPDUs, and collects the FPDUs of many messages in one batch that is
+ * pushed with one sendmsg. A push that the socket cannot take completely is continued when it
+ * has room again. When a whole batch is in the socket, ->tx_pushed.
  *
  * Receive. Bytes are taken where they arrive (softirq, or whoever releases the
  * socket lock), walked once, and given to ->rx_*. What the CRC cannot vouch for yet waits.
@@ -28,6 +28,7 @@
 #ifndef SRN_STREAM_H
 #define SRN_STREAM_H
 
+#include <linux/interrupt.h>
 #include <linux/net.h>
 #include <linux/workqueue.h>
 #include <net/sock.h>
@@ -58,6 +59,7 @@ enum srn_tx_verdict {
 	SRN_TX_FLUSH,		/* ask again when what was handed out is in the socket */
 	SRN_TX_WAIT,		/* there is work, a later kick will come for it */
 	SRN_TX_NONE,		/* nothing to do */
+	SRN_TX_SLEEP,		/* of tx_idle: ask again where one may sleep */
 };
 
 /* Why a stream ended. */
@@ -69,9 +71,10 @@ enum srn_stream_end {
 };
 
 /*
- * Each tx operation is called by the active transmitter; tx_next and tx_built with bottom
- * halves disabled. Each rx operation is called with bottom halves disabled, under the RCU
- * read lock, by one receiver at a time, and returns 0 or -EPROTO with the reason.
+ * Each tx operation is called by the active transmitter, perhaps in softirq: none sleeps but
+ * tx_idle where it may; tx_next and tx_built with bottom halves disabled. Each rx operation is
+ * called with bottom halves disabled, under the RCU read lock, by one receiver at a time, and
+ * returns 0 or -EPROTO with the reason.
  */
 struct srn_stream_ops {
 	/* @flushed: nothing is waiting in a batch */
@@ -81,8 +84,11 @@ struct srn_stream_ops {
 	void (*tx_built)(struct srn_stream *s);
 	/* All messages that were built are in the socket. */
 	void (*tx_pushed)(struct srn_stream *s);
-	/* About to stop for lack of work; true: there is some after all. */
-	bool (*tx_idle)(struct srn_stream *s);
+	/*
+	 * About to stop for lack of work. SRN_TX_AGAIN: there is some after all. SRN_TX_SLEEP: the
+	 * last thing to do has to sleep.
+	 */
+	enum srn_tx_verdict (*tx_idle)(struct srn_stream *s, bool may_sleep);
 
 	int (*rx_begin)(struct srn_stream *s, const struct srn_rdmap_header *h, u32 payload,
 			struct srn_term_code *term);
@@ -131,6 +137,7 @@ struct srn_stream {
 	struct srn_tx_batch *batch;
 	struct srn_tx_msg msg;
 	struct srn_tally tx_tally;
+	struct tasklet_struct tx_tasklet;
 	struct delayed_work tx_work;
 	struct delayed_work hold_work;
 
@@ -154,12 +161,25 @@ void srn_stream_exit(struct srn_stream *s);
 void srn_stream_start(struct srn_stream *s);
 void srn_stream_kick(struct srn_stream *s);
 void srn_stream_kick_async(struct srn_stream *s);
+void srn_stream_kick_later(struct srn_stream *s);
+/* Is there a transmitter, or one to come? It may have looked for work for the last time. */
+static inline bool srn_stream_transmits(const struct srn_stream *s)
+{
+	return atomic_read(&s->tx_kicks);
+}
+
+bool srn_stream_refers(const struct srn_stream *s, const struct srn_mem *mem);
 void srn_stream_shutdown(struct srn_stream *s);
 void srn_stream_drain(struct srn_stream *s);
 struct socket *srn_stream_stop(struct srn_stream *s, const u8 *terminate, u32 terminate_len);
 
 /* Between the engines, not for the layer above. */
+
+/* Until memory that was short is asked for again. */
+#define SRN_RETRY_DELAY	msecs_to_jiffies(10)
+
 void srn_tx_work(struct work_struct *work);
+void srn_tx_softirq(struct tasklet_struct *t);
 void srn_tx_unhold(struct srn_stream *s);
 void srn_tx_open(struct srn_stream *s);
 void srn_tx_cleanup(struct srn_stream *s);

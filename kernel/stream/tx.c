@@ -13,10 +13,10 @@
 
 /*
  * Rounds by one caller before a worker takes over, and by a worker before the others on
- * its CPU have their turn.
+ * its CPU have their turn. Fewer in softirq, which nobody can interrupt.
  */
 #define MAX_ROUNDS	64
-#define RETRY_DELAY	msecs_to_jiffies(10)
+#define MAX_ROUNDS_SOFTIRQ 8
 #define TERMINATE_TIMEOUT (2 * HZ)
 
 /*
@@ -77,15 +77,18 @@ static void tx_fail(struct srn_stream *s, int err)
 	s->ops->ended(s, err == -EFAULT ? SRN_END_LOCAL : SRN_END_BROKEN);
 }
 
-enum round_result { ROUND_MORE, ROUND_STOP, ROUND_NO_MEMORY };
+/* ROUND_SLEEP: as ROUND_MORE, but only where one may sleep. */
+enum round_result { ROUND_MORE, ROUND_STOP, ROUND_SLEEP, ROUND_NO_MEMORY };
 
-static enum round_result tx_push(struct srn_stream *s)
+static enum round_result tx_push(struct srn_stream *s, bool may_sleep)
 {
 	int ret = 0;
 
 	if (iov_iter_count(&s->batch->iter)) {
+		ret = srn_batch_push(s->batch, s->sock, may_sleep);
+		if (ret == -EBUSY)
+			return ROUND_SLEEP;
 		srn_count(s->counters, SRN_COUNT_SENDMSG);
-		ret = srn_batch_push(s->batch, s->sock);
 	}
 	/*
 	 * Either the socket is full, and the peer will make room, or TCP had no
@@ -100,13 +103,28 @@ static enum round_result tx_push(struct srn_stream *s)
 		return ROUND_STOP;
 	}
 	s->ops->tx_pushed(s);
-	srn_batch_put(s->batch);
+	if (may_sleep)
+		srn_batch_put(s->batch);
+	else if (!srn_batch_put_atomic(s->batch))
+		return ROUND_SLEEP;
 	s->batch = NULL;
 	return ROUND_MORE;
 }
 
+/**
+ * srn_stream_refers - is there anything of a region in the batch that is being built?
+ * @s: stream
+ * @mem: region
+ *
+ * Context: a tx operation with bottom halves disabled.
+ */
+bool srn_stream_refers(const struct srn_stream *s, const struct srn_mem *mem)
+{
+	return srn_batch_refers(s->batch, mem);
+}
+
 /* Build one batch and push it as far as it goes. */
-static enum round_result tx_round(struct srn_stream *s)
+static enum round_result tx_round(struct srn_stream *s, bool may_sleep)
 {
 	enum srn_tx_verdict verdict;
 	enum round_result result;
@@ -114,13 +132,13 @@ static enum round_result tx_round(struct srn_stream *s)
 	int ret;
 
 	if (s->batch) {
-		result = tx_push(s);
+		result = tx_push(s, may_sleep);
 		if (result != ROUND_MORE)
 			return result;
 	}
 	if (READ_ONCE(s->tx_hold))
 		return ROUND_STOP;
-	s->batch = srn_batch_get();
+	s->batch = srn_batch_get(may_sleep);
 	if (!s->batch) {
 		srn_count(s->counters, SRN_COUNT_NO_MEMORY);
 		return ROUND_NO_MEMORY;
@@ -130,48 +148,68 @@ static enum round_result tx_round(struct srn_stream *s)
 	if (ret) {
 		/* The last FPDU is not whole: nothing of this batch may leave. */
 		s->framer = before;
-		srn_batch_put(s->batch);
-		s->batch = NULL;
+		srn_batch_void(s->batch);
 		tx_fail(s, ret);
 		return ROUND_STOP;
 	}
-	result = tx_push(s);
+	result = tx_push(s, may_sleep);
 	if (result != ROUND_MORE || verdict == SRN_TX_MESSAGE || verdict == SRN_TX_FLUSH)
 		return result;
 	if (verdict == SRN_TX_WAIT)
 		return ROUND_STOP;
-	return s->ops->tx_idle(s) ? ROUND_MORE : ROUND_STOP;
+	verdict = s->ops->tx_idle(s, may_sleep);
+	if (verdict == SRN_TX_NONE)
+		return ROUND_STOP;
+	return verdict == SRN_TX_SLEEP ? ROUND_SLEEP : ROUND_MORE;
+}
+
+/* Rounds until there is no more to do, or until somebody else has to go on. */
+static enum round_result tx_rounds(struct srn_stream *s, int *left, bool may_sleep)
+{
+	enum round_result result = ROUND_MORE;
+
+	while (!READ_ONCE(s->tx_stopped)) {
+		if (!(*left)--)
+			return ROUND_SLEEP;
+		result = tx_round(s, may_sleep);
+		if (result != ROUND_MORE)
+			return result;
+		if (may_sleep)
+			cond_resched();
+		else if (need_resched())
+			return ROUND_SLEEP;
+	}
+	return ROUND_STOP;
 }
 
 /* Called by whoever made tx_kicks positive: it is the transmitter now. */
-static void tx_run(struct srn_stream *s)
+static void tx_run(struct srn_stream *s, bool may_sleep)
 {
-	enum round_result result = ROUND_STOP;
-	unsigned int noio;
-	int rounds = 0;
+	int left = may_sleep ? MAX_ROUNDS : MAX_ROUNDS_SOFTIRQ;
+	enum round_result result;
 	int kicks;
 
-	/* Memory is written back through streams: none waits for that. */
-	noio = memalloc_noio_save();
 	do {
 		kicks = atomic_read(&s->tx_kicks);
-		while (!READ_ONCE(s->tx_stopped)) {
-			result = tx_round(s);
-			if (result == ROUND_STOP)
-				break;
-			if (result == ROUND_NO_MEMORY || ++rounds == MAX_ROUNDS) {
-				/* The worker inherits the role, so tx_kicks stays. */
-				queue_delayed_work(srn_tx_wq, &s->tx_work,
-						   result == ROUND_MORE ? 0 : RETRY_DELAY);
-				memalloc_noio_restore(noio);
-				return;
-			}
-			cond_resched();
+		result = tx_rounds(s, &left, may_sleep);
+		if (result != ROUND_STOP) {
+			/* The worker inherits the role, so tx_kicks stays. */
+			queue_delayed_work(srn_tx_wq, &s->tx_work,
+					   result == ROUND_NO_MEMORY ? SRN_RETRY_DELAY : 0);
+			return;
 		}
 	} while (atomic_cmpxchg(&s->tx_kicks, kicks, 0) != kicks);
-	memalloc_noio_restore(noio);
 	/* Only the address is used: srn_tx_cleanup() may be done with the stream. */
 	wake_up_var(&s->tx_kicks);
+}
+
+/* Memory is written back through streams: none waits for that. */
+static void tx_run_here(struct srn_stream *s)
+{
+	unsigned int noio = memalloc_noio_save();
+
+	tx_run(s, true);
+	memalloc_noio_restore(noio);
 }
 
 /**
@@ -183,19 +221,64 @@ static void tx_run(struct srn_stream *s)
 void srn_stream_kick(struct srn_stream *s)
 {
 	if (!atomic_fetch_inc(&s->tx_kicks))
-		tx_run(s);
+		tx_run_here(s);
+}
+
+static void tx_run_softirq(struct srn_stream *s)
+{
+	srn_count(s->counters, SRN_COUNT_SOFTIRQ);
+	tx_run(s, false);
 }
 
 /**
- * srn_stream_kick_async - there is something to transmit; let a worker do it
+ * srn_stream_kick_async - there is something to transmit; do it as soon as possible
  * @s: stream
+ *
+ * Where a softirq could come right now, whatever locks are held, the caller transmits as if in
+ * one. Where bottom halves are off, perhaps for the socket's own lock, that is done when they
+ * are let in. Where interrupts are off a thread would have to be woken for it: a worker. The
+ * same with PREEMPT_RT, where a lock that softirqs take leaves them on.
  *
  * Context: any.
  */
 void srn_stream_kick_async(struct srn_stream *s)
 {
+	if (atomic_fetch_inc(&s->tx_kicks))
+		return;
+	if (irqs_disabled() || (IS_ENABLED(CONFIG_PREEMPT_RT) && !in_softirq())) {
+		queue_delayed_work(srn_tx_wq, &s->tx_work, 0);
+	} else if (in_softirq()) {
+		tasklet_schedule(&s->tx_tasklet);
+	} else {
+		local_bh_disable();
+		tx_run_softirq(s);
+		local_bh_enable();
+	}
+}
+
+/**
+ * srn_stream_kick_later - there is something to transmit, and more will follow soon
+ * @s: stream
+ *
+ * A worker transmits it, with what has been added until the caller lets it run.
+ *
+ * Context: any.
+ */
+void srn_stream_kick_later(struct srn_stream *s)
+{
 	if (!atomic_fetch_inc(&s->tx_kicks))
 		queue_delayed_work(srn_tx_wq, &s->tx_work, 0);
+}
+
+/**
+ * srn_tx_softirq - transmit in softirq
+ * @t: tx_tasklet of a stream
+ */
+void srn_tx_softirq(struct tasklet_struct *t)
+{
+	struct srn_stream *s = from_tasklet(s, t, tx_tasklet);
+
+	tx_run_softirq(s);
 }
 
 /**
@@ -222,7 +305,7 @@ void srn_tx_work(struct work_struct *work)
 	/* A stream that is being set up or taken down has no link to count for. */
 	if (s->counters)
 		srn_count(s->counters, SRN_COUNT_WORKER);
-	tx_run(s);
+	tx_run_here(s);
 }
 
 /**
@@ -233,7 +316,7 @@ void srn_tx_work(struct work_struct *work)
  */
 void srn_tx_open(struct srn_stream *s)
 {
-	tx_run(s);
+	tx_run_here(s);
 }
 
 /**
@@ -245,6 +328,7 @@ void srn_tx_open(struct srn_stream *s)
 void srn_tx_cleanup(struct srn_stream *s)
 {
 	wait_var_event(&s->tx_kicks, !atomic_cmpxchg(&s->tx_kicks, 0, 1));
+	tasklet_kill(&s->tx_tasklet);
 	cancel_delayed_work_sync(&s->tx_work);
 }
 

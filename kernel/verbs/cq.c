@@ -62,8 +62,8 @@ int srn_cq_push(struct srn_cq *cq, const struct srn_cqe *cqe)
  * @solicited: one of them was solicited or failed
  *
  * Context: any; no lock of this module and no memory access may be held, since a
- * kernel consumer may post from its handler. The handler runs without preemption,
- * so that what it posts to another queue pair is not transmitted on top of this stack.
+ * kernel consumer may post from its handler. The handler runs with bottom halves off, so that
+ * what it posts to another queue pair is not transmitted, and completed, on top of this stack.
  */
 void srn_cq_notify(struct srn_cq *cq, bool solicited)
 {
@@ -79,9 +79,13 @@ void srn_cq_notify(struct srn_cq *cq, bool solicited)
 	srn_count(to_srn_dev(cq->ibcq.device)->counters, SRN_COUNT_CQ_EVENTS);
 	if (!cq->ibcq.comp_handler)
 		return;
-	preempt_disable();
+	if (irqs_disabled()) {
+		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+		return;
+	}
+	local_bh_disable();
 	cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
-	preempt_enable();
+	local_bh_enable();
 }
 
 /**

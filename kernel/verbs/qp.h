@@ -33,6 +33,7 @@
 #include "../stream/stream.h"
 #include "../wire/atomic.h"
 #include "../wire/sequence.h"
+#include "collect.h"
 #include "cq.h"
 #include "device.h"
 #include "doorbell.h"
@@ -80,6 +81,7 @@ struct srn_sq {
 	u32 orq_head;
 	u32 orq_tail;
 	u32 ord;
+	struct srn_collect collect;
 };
 
 /* An inbound RDMA Read or atomic that waits for its response to be sent. */
@@ -266,7 +268,7 @@ struct srn_send *srn_sq_oldest_request(struct srn_qp *qp, u32 *index);
 enum srn_tx_verdict srn_qp_tx_next(struct srn_stream *s, struct srn_tx_msg *msg, bool flushed);
 void srn_qp_tx_built(struct srn_stream *s);
 void srn_qp_tx_pushed(struct srn_stream *s);
-bool srn_qp_tx_idle(struct srn_stream *s);
+enum srn_tx_verdict srn_qp_tx_idle(struct srn_stream *s, bool may_sleep);
 
 /* sq_fetch.c: work requests in */
 bool srn_sq_fetch(struct srn_qp *qp, bool flushing);

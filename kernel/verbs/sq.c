@@ -160,16 +160,17 @@ static bool may_transmit_here(void)
  * @wr: work requests; NULL for a doorbell
  * @bad_wr: first one that was not posted
  *
- * Context: any for a kernel consumer, which transmits itself where it may sleep; a doorbell
- * comes in process context and transmits there.
+ * Context: any for a kernel consumer, which transmits itself where it may sleep, and where it
+ * may not if it does not post much; a doorbell comes in process context and transmits there.
  */
 int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		  const struct ib_send_wr **bad_wr)
 {
 	struct srn_qp *qp = to_srn_qp(ibqp);
 	enum ib_qp_state state;
+	bool here = !qp->kernel || may_transmit_here();
+	bool ended, collect = false;
 	unsigned long flags;
-	bool ended;
 	int ret = 0;
 
 	if (!qp->kernel && wr) {
@@ -186,6 +187,7 @@ int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 			if (ret)
 				break;
 		}
+		collect = !here && !ret && state == IB_QPS_RTS && srn_collect(qp);
 		spin_unlock_irqrestore(&qp->sq.lock, flags);
 		if (ret)
 			*bad_wr = wr;
@@ -197,10 +199,12 @@ int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		srn_sq_flush(qp);
 	else if (READ_ONCE(qp->state) != IB_QPS_RTS)
 		;	/* not connected yet, or end_work will flush it */
-	else if (qp->kernel && !may_transmit_here())
-		srn_stream_kick_async(&qp->stream);
-	else
+	else if (collect)
+		srn_stream_kick_later(&qp->stream);
+	else if (here)
 		srn_stream_kick(&qp->stream);
+	else
+		srn_stream_kick_async(&qp->stream);
 	if (!qp->kernel)
 		srn_count(qp->dev->counters, SRN_COUNT_DOORBELLS);
 	return ret;
@@ -382,6 +386,18 @@ static int tx_local(struct srn_qp *qp, struct srn_send *send)
 	return ret ? IB_WC_MW_BIND_ERR : IB_WC_SUCCESS;
 }
 
+/* May something that waits in a batch lie in the memory that a local request is about? */
+static bool touches_batch(struct srn_qp *qp, const struct srn_send *send)
+{
+	const struct srn_mem *mem = NULL;
+
+	if (send->wqe.opcode == SRN_WR_REG_MR)
+		mem = to_srn_mr(send->mr)->mem;
+	else if (send->wqe.opcode == SRN_WR_LOCAL_INV)
+		mem = srn_mem_find(qp->dev, send->wqe.ex);
+	return !mem || mem->type != SRN_MEM_FAST_REG || srn_stream_refers(&qp->stream, mem);
+}
+
 /* Are more than @limit Reads and atomics outstanding? Then receive will kick when one is done. */
 static bool wait_for_reads(struct srn_qp *qp, u32 limit)
 {
@@ -448,6 +464,7 @@ static enum srn_tx_verdict tx_work_request(struct srn_qp *qp, struct srn_tx_msg 
 					   struct srn_send *send, bool flushed)
 {
 	struct srn_sq *sq = &qp->sq;
+	int status;
 
 	if (srn_is_request(send)) {
 		if (wait_for_reads(qp, sq->ord - 1))
@@ -478,11 +495,14 @@ static enum srn_tx_verdict tx_work_request(struct srn_qp *qp, struct srn_tx_msg 
 		tx_payload(qp, msg, send);
 		break;
 	default:
-		/* What is in front of it may refer to the memory. */
-		if (!flushed)
+		if (!flushed && touches_batch(qp, send))
 			return SRN_TX_FLUSH;
-		send->status = tx_local(qp, send);
-		if (send->status != IB_WC_SUCCESS) {
+		status = tx_local(qp, send);
+		/* What is in front of one that fails goes out and completes first. */
+		if (status != IB_WC_SUCCESS && !flushed)
+			return SRN_TX_FLUSH;
+		send->status = status;
+		if (status != IB_WC_SUCCESS) {
 			srn_qp_fail(qp, IB_EVENT_QP_ACCESS_ERR, &srn_term_local,
 				    "local operation failed");
 			return SRN_TX_WAIT;
@@ -571,6 +591,9 @@ enum srn_tx_verdict srn_qp_tx_next(struct srn_stream *s, struct srn_tx_msg *msg,
 	if (answer && qp->tx.irq_turn)
 		return tx_response(qp, msg);
 	verdict = tx_send_queue(qp, msg, flushed);
+	/* Then it comes first again, however many answers there are. */
+	if (verdict == SRN_TX_FLUSH)
+		qp->tx.irq_turn = !qp->tx.irq_turn;
 	if (answer && (verdict == SRN_TX_NONE || verdict == SRN_TX_WAIT))
 		return tx_response(qp, msg);
 	return verdict;
@@ -599,16 +622,21 @@ void srn_qp_tx_pushed(struct srn_stream *s)
 /**
  * srn_qp_tx_idle - the transmitter is about to stop
  * @s: stream of the queue pair
+ * @may_sleep: it may
  *
  * Context: the active transmitter.
  *
- * Return: true if a process has posted meanwhile.
+ * Return: SRN_TX_AGAIN if a process has posted meanwhile, SRN_TX_SLEEP if the last thing to
+ * do is to shut down the socket and nobody may sleep here, else SRN_TX_NONE.
  */
-bool srn_qp_tx_idle(struct srn_stream *s)
+enum srn_tx_verdict srn_qp_tx_idle(struct srn_stream *s, bool may_sleep)
 {
 	struct srn_qp *qp = stream_qp(s);
 
-	if (READ_ONCE(qp->state) == IB_QPS_SQD && srn_sq_drained(qp))
+	if (READ_ONCE(qp->state) == IB_QPS_SQD && srn_sq_drained(qp)) {
+		if (!may_sleep)
+			return SRN_TX_SLEEP;
 		srn_stream_shutdown(s);
-	return qp->map && srn_doorbell_idle(qp);
+	}
+	return qp->map && srn_doorbell_idle(qp) ? SRN_TX_AGAIN : SRN_TX_NONE;
 }

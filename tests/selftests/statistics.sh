@@ -83,6 +83,15 @@ rping_is_counted()
 		counted srna connections_lost 0 && counted srnb connections_lost 0
 }
 
+# A socket that is just in use is left to a worker, which is rare.
+responses_need_no_thread()
+{
+	local responses softirq
+	responses=$(count srna tx_read_response_messages) softirq=$(count srna tx_softirq_runs)
+	echo "$softirq transmissions in softirq, $responses Read Responses"
+	((responses >= 10 && softirq * 2 >= responses))
+}
+
 bad_crc()
 {
 	start_server /tmp/rping.log in_b rping -s -p "$PORT" && wait_listening "$PORT" &&
@@ -119,6 +128,7 @@ run_check "a new link has counted nothing" new_link_has_none
 pair "rping" 7174 in_b rping -s -C 10 -S 4000 -- in_a rping -c -a $B4 -C 10 -S 4000 -V
 run_check "what rping has done" rping_is_counted
 run_check "both links agree about it" both_agree
+run_check "Read Responses are transmitted in softirq" responses_need_no_thread
 run_check "a wrong CRC" bad_crc
 run_check "not an MPA request" no_request
 run_check "a refused connection" nobody_there

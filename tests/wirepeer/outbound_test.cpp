@@ -413,5 +413,29 @@ TEST(Read, rfc5041_7_1_more_than_agreed_on) {
     expect_service();
 }
 
+// A request that has to wait until the batch in hand is in the socket is next in turn then, however
+// many Reads the peer has under way. These are more than fits into both sockets.
+TEST(Read, does_not_hold_back_a_bad_send) {
+    constexpr std::uint32_t reads = 8;
+    constexpr std::uint32_t size = 8U << 20U;
+    session s;
+    ASSERT_GE(s.theirs.enhanced->ird, reads);
+    const auto memory =
+        must(softrnic::buffer::create(arena::get().domain(), size, softrnic::access::remote_read));
+    const softrnic::remote_slice source = memory.remote();
+    std::vector<segment> requests;
+    for (std::uint32_t i = 1; i <= reads; ++i)
+        requests.push_back(make_read_request(
+            i,
+            {.sink_stag = i, .size = size, .source_stag = source.rkey, .source_to = source.addr}));
+    s.wire.send(fpdus(requests));
+    (void)s.wire.read(1);
+    softrnic::local_slice bad = out(pattern(4));
+    bad.lkey = unused_stag;
+    must(s.end.qp().send(bad, {.id = 5}));
+    (void)s.wire.read(2 * size);
+    s.expect_status(5, IBV_WC_LOC_PROT_ERR);
+}
+
 }  // namespace
 }  // namespace wirepeer

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 #	few_worker_runs     most messages of this machine's links were transmitted by who posted
-#	                    them; workers are for Read Responses, and for a socket that was full
+#	                    them, or in softirq; workers are for what takes long
 
 # counter NAME: of all links of this machine.
 counter()
