@@ -23,6 +23,8 @@
 #ifndef SRN_CM_H
 #define SRN_CM_H
 
+#include <linux/in.h>
+#include <linux/in6.h>
 #include <linux/kref.h>
 #include <linux/mutex.h>
 #include <linux/workqueue.h>
@@ -44,6 +46,13 @@ enum srn_ep_state {
 	SRN_EP_CLOSED,
 };
 
+/* An address of a connection, in a quarter of the room of a sockaddr_storage. */
+union srn_address {
+	sa_family_t family;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
 struct srn_ep {
 	struct srn_device *dev;
 	struct kref ref;
@@ -57,8 +66,8 @@ struct srn_ep {
 	unsigned long deadline;		/* jiffies; 0: none */
 
 	u32 id;				/* in dev->requests, 0: not there */
-	struct sockaddr_storage local;	/* once known */
-	struct sockaddr_storage remote;
+	union srn_address local;	/* once known */
+	union srn_address remote;
 
 	bool crc;			/* active: what the request asks for */
 	bool markers;
@@ -71,7 +80,7 @@ struct srn_ep {
 	/* The peer's frame, as it comes in. */
 	struct srn_mpa_frame frame;
 	u32 have;
-	u8 in[SRN_MPA_FRAME + SRN_MPA_MAX_PRIVATE];
+	u8 *in;				/* of a connection, until the core has been told of it */
 
 	/* Passive: where it came from. Listener: its port. */
 	struct srn_ep *listener;	/* with a reference */

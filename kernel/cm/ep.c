@@ -45,6 +45,13 @@ struct srn_ep *srn_ep_alloc(struct srn_device *dev, enum srn_ep_state state)
 
 	if (!ep)
 		return NULL;
+	if (state != SRN_EP_LISTENING) {
+		ep->in = kmalloc(SRN_MPA_FRAME + SRN_MPA_MAX_PRIVATE, GFP_KERNEL);
+		if (!ep->in) {
+			kfree(ep);
+			return NULL;
+		}
+	}
 	ep->dev = dev;
 	ep->state = state;
 	kref_init(&ep->ref);
@@ -75,6 +82,7 @@ static void ep_free(struct kref *ref)
 	if (ep->listener)
 		srn_ep_put(ep->listener);
 	kfree(ep->private_data);
+	kfree(ep->in);
 	kfree(ep);
 }
 
@@ -161,18 +169,17 @@ void srn_ep_hook(struct srn_ep *ep)
 }
 
 /* The core speaks of IPv4 addresses as such, also on a dual-stack socket. */
-static void unmap_address(struct sockaddr_storage *ss)
+static void unmap_address(union srn_address *a)
 {
-	struct sockaddr_in6 in6;
-	struct sockaddr_in *in = (struct sockaddr_in *)ss;
+	struct sockaddr_in6 in6 = a->in6;
 
-	memcpy(&in6, ss, sizeof(in6));
-	if (in6.sin6_family != AF_INET6 || !ipv6_addr_v4mapped(&in6.sin6_addr))
+	if (a->family != AF_INET6 || !ipv6_addr_v4mapped(&in6.sin6_addr))
 		return;
-	memset(ss, 0, sizeof(*ss));
-	in->sin_family = AF_INET;
-	in->sin_port = in6.sin6_port;
-	in->sin_addr.s_addr = in6.sin6_addr.s6_addr32[3];
+	a->in = (struct sockaddr_in) {
+		.sin_family = AF_INET,
+		.sin_port = in6.sin6_port,
+		.sin_addr.s_addr = in6.sin6_addr.s6_addr32[3],
+	};
 }
 
 /**
@@ -187,6 +194,15 @@ void srn_ep_note_addresses(struct srn_ep *ep)
 	kernel_getpeername(ep->sock, (struct sockaddr *)&ep->remote);
 	unmap_address(&ep->local);
 	unmap_address(&ep->remote);
+}
+
+static void event_address(struct sockaddr_storage *to, const union srn_address *known,
+			  const struct sockaddr_storage *asked_for)
+{
+	if (known->family)
+		memcpy(to, known, sizeof(*known));
+	else
+		*to = *asked_for;
 }
 
 /**
@@ -205,12 +221,12 @@ int srn_ep_event(struct srn_ep *ep, struct iw_cm_id *cm_id, enum iw_cm_event_typ
 {
 	struct iw_cm_event event = { .event = type, .status = status };
 	u32 head = SRN_MPA_FRAME + (ep->frame.enhanced ? SRN_MPA_ENHANCED : 0);
+	bool of_frame = type == IW_CM_EVENT_CONNECT_REQUEST || type == IW_CM_EVENT_CONNECT_REPLY;
 	int ret;
 
-	event.local_addr = ep->local.ss_family ? ep->local : cm_id->local_addr;
-	event.remote_addr = ep->remote.ss_family ? ep->remote : cm_id->remote_addr;
-	if ((type == IW_CM_EVENT_CONNECT_REQUEST || type == IW_CM_EVENT_CONNECT_REPLY) &&
-	    ep->have > head) {
+	event_address(&event.local_addr, &ep->local, &cm_id->local_addr);
+	event_address(&event.remote_addr, &ep->remote, &cm_id->remote_addr);
+	if (of_frame && ep->have > head) {
 		event.private_data = ep->in + head;
 		/* The core's length has 8 bits. */
 		event.private_data_len = min_t(u32, ep->have - head, U8_MAX);
@@ -223,6 +239,11 @@ int srn_ep_event(struct srn_ep *ep, struct iw_cm_id *cm_id, enum iw_cm_event_typ
 	ret = cm_id->event_handler(cm_id, &event);
 	if (ret)
 		srn_ep_notice(ep, "no room for a connection event\n");
+	if (of_frame && !ret) {
+		/* The core has its copy, and nobody else asks for it. */
+		kfree(ep->in);
+		ep->in = NULL;
+	}
 	return ret;
 }
 

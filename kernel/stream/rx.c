@@ -40,30 +40,19 @@ static int rx_header(struct srn_stream *s, struct srn_term_code *term)
 	return s->ops->rx_begin(s, h, s->parser.payload_len, term);
 }
 
-/*
- * Get room for the FPDU in hand, or leave the rest of it in the socket for now.
- * Return: true if there is room.
- */
-static bool rx_withhold(struct srn_stream *s)
-{
-	s->rx_starved = srn_withhold_begin(s, GFP_ATOMIC | __GFP_NOWARN);
-	if (s->rx_starved) {
-		srn_count(s->counters, SRN_COUNT_RX_NO_MEMORY);
-		queue_delayed_work(srn_tx_wq, &s->rx_work, SRN_RETRY_DELAY);
-	}
-	return !s->rx_starved;
-}
-
+/* Return: 0 or -EPROTO; or -ENOMEM if nothing was done: get_memory(), and once more. */
 static int rx_event(struct srn_stream *s, struct srn_fpdu_event *ev)
 {
 	bool in_doubt = srn_fpdu_in_doubt(&s->parser);
+	int ret;
 
 	switch (ev->type) {
 	case SRN_FPDU_HEADER:
 		if (!in_doubt)
 			return rx_header(s, &ev->term);
+		if (!srn_withhold_ready(s))
+			return -ENOMEM;
 		srn_count(s->counters, SRN_COUNT_WITHHELD);
-		rx_withhold(s);
 		break;
 	case SRN_FPDU_PAYLOAD:
 		if (!in_doubt)
@@ -71,8 +60,11 @@ static int rx_event(struct srn_stream *s, struct srn_fpdu_event *ev)
 		srn_withhold(s, ev);
 		break;
 	case SRN_FPDU_END:
-		if (in_doubt && (rx_header(s, &ev->term) || srn_withhold_deliver(s, &ev->term)))
-			return -EPROTO;
+		ret = in_doubt ? rx_header(s, &ev->term) : 0;
+		if (!ret && in_doubt)
+			ret = srn_withhold_deliver(s, &ev->term);
+		if (ret)
+			return ret;
 		if (unlikely(READ_ONCE(s->tx_hold)))
 			srn_tx_unhold(s);
 		srn_tally_fpdu(s->counters, SRN_RX, &s->rx_tally, s->parser.rdmap.opcode,
@@ -86,6 +78,31 @@ static int rx_event(struct srn_stream *s, struct srn_fpdu_event *ev)
 		break;
 	}
 	return 0;
+}
+
+/* Memory without which rx_event() did nothing. Return: 0 or -ENOMEM. */
+static int get_memory(struct srn_stream *s, enum srn_fpdu_event_type type, gfp_t gfp)
+{
+	if (type == SRN_FPDU_HEADER && srn_fpdu_in_doubt(&s->parser))
+		return srn_withhold_begin(s, gfp);
+	return s->ops->rx_memory(s, gfp);
+}
+
+/* What comes behind an event that there is no memory for is left in the socket for now. */
+static void take_event(struct srn_stream *s, struct srn_fpdu_event *ev)
+{
+	int ret = rx_event(s, ev);
+
+	if (unlikely(ret == -ENOMEM) && !get_memory(s, ev->type, GFP_ATOMIC | __GFP_NOWARN))
+		ret = rx_event(s, ev);
+	s->rx_starved = ret == -ENOMEM;
+	if (s->rx_starved) {
+		s->rx_event = ev->type;
+		srn_count(s->counters, SRN_COUNT_RX_NO_MEMORY);
+		queue_delayed_work(srn_tx_wq, &s->rx_work, SRN_RETRY_DELAY);
+	} else if (ret) {
+		rx_violation(s, ev->term);
+	}
 }
 
 /* What goes on in the middle of a message, as far as it is whole. Return: bytes used. */
@@ -115,8 +132,7 @@ static u32 rx_bytes(struct srn_stream *s, const u8 *data, u32 len)
 		if (srn_fpdu_in_midst(&s->parser))
 			used += rx_middles(s, data + used, len - used);
 		used += srn_fpdu_parse(&s->parser, data + used, len - used, &ev);
-		if (rx_event(s, &ev))
-			rx_violation(s, ev.term);
+		take_event(s, &ev);
 	} while (ev.type != SRN_FPDU_MORE && !s->rx_stopped && !s->rx_starved);
 	return used;
 }
@@ -131,8 +147,6 @@ static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int o
 
 	if (s->rx_stopped)
 		return len;
-	if (s->rx_starved && !rx_withhold(s))
-		return 0;
 	rcu_read_lock();
 	skb_prepare_seq_read(skb, offset, offset + len, &walk);
 	while (!s->rx_stopped && !s->rx_starved && consumed < len) {
@@ -149,6 +163,17 @@ static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int o
 	return s->rx_stopped ? len : consumed;
 }
 
+/* The event that memory was short for, once more. */
+static void starved_event(struct srn_stream *s)
+{
+	struct srn_fpdu_event ev = { .type = s->rx_event };
+
+	rcu_read_lock();
+	take_event(s, &ev);
+	s->ops->rx_pause(s);
+	rcu_read_unlock();
+}
+
 /**
  * srn_rx_input - take what the socket has
  * @s: stream
@@ -161,7 +186,10 @@ void srn_rx_input(struct srn_stream *s, struct sock *sk)
 {
 	read_descriptor_t desc = { .arg.data = s, .count = 1 };
 
-	tcp_read_sock(sk, &desc, rx_actor);
+	if (unlikely(s->rx_starved) && !s->rx_stopped)
+		starved_event(s);
+	if (!s->rx_starved || s->rx_stopped)
+		tcp_read_sock(sk, &desc, rx_actor);
 	srn_tally_flush(s->counters, SRN_RX, &s->rx_tally);
 	s->ops->rx_done(s);
 }
@@ -181,8 +209,5 @@ void srn_rx_input_waiting(struct srn_stream *s, struct sock *sk)
 		local_bh_disable();
 		srn_rx_input(s, sk);
 		local_bh_enable();
-		if (!s->rx_starved)
-			return;
-		s->rx_starved = srn_withhold_begin(s, GFP_NOIO | __GFP_RETRY_MAYFAIL);
-	} while (!s->rx_starved);
+	} while (s->rx_starved && !get_memory(s, s->rx_event, GFP_NOIO | __GFP_RETRY_MAYFAIL));
 }

@@ -74,7 +74,7 @@ enum srn_stream_end {
  * Each tx operation is called by the active transmitter, perhaps in softirq: none sleeps but
  * tx_idle where it may; tx_next and tx_built with bottom halves disabled. Each rx operation is
  * called with bottom halves disabled, under the RCU read lock, by one receiver at a time, and
- * returns 0 or -EPROTO with the reason.
+ * returns 0 or -EPROTO with the reason; but for rx_memory.
  */
 struct srn_stream_ops {
 	/* @flushed: nothing is waiting in a batch */
@@ -90,8 +90,11 @@ struct srn_stream_ops {
 	 */
 	enum srn_tx_verdict (*tx_idle)(struct srn_stream *s, bool may_sleep);
 
+	/* Or -ENOMEM, if nothing was done for lack of memory: rx_memory, and once more. */
 	int (*rx_begin)(struct srn_stream *s, const struct srn_rdmap_header *h, u32 payload,
 			struct srn_term_code *term);
+	/* Get it; or -ENOMEM. By the receiver, in any context that @gfp allows. */
+	int (*rx_memory)(struct srn_stream *s, gfp_t gfp);
 	int (*rx_place)(struct srn_stream *s, const u8 *data, u32 len,
 			struct srn_term_code *term);
 	int (*rx_end)(struct srn_stream *s, struct srn_term_code *term);
@@ -144,7 +147,8 @@ struct srn_stream {
 	/* Receive: fields of the receiver. */
 	struct srn_fpdu_parser parser ____cacheline_aligned;
 	bool rx_stopped;
-	bool rx_starved;		/* the rest waits in the socket until there is memory */
+	bool rx_starved;		/* the rest waits in the socket until there is memory for */
+	u8 rx_event;			/* this, enum srn_fpdu_event_type */
 	struct sk_buff *withheld;	/* payload whose CRC is not known yet */
 	struct srn_tally rx_tally;
 	struct delayed_work rx_work;	/* ends rx_starved */

@@ -13,6 +13,17 @@
 #include "withhold.h"
 
 /**
+ * srn_withhold_ready - is there room for the payload of the FPDU in hand?
+ * @s: stream whose parser has a header that it cannot vouch for yet
+ *
+ * Context: the receiver.
+ */
+bool srn_withhold_ready(const struct srn_stream *s)
+{
+	return s->withheld || !s->parser.payload_len;
+}
+
+/**
  * srn_withhold_begin - get room for the payload of the FPDU in hand
  * @s: stream whose parser has a header that it cannot vouch for yet
  * @gfp: how memory may be looked for
@@ -29,8 +40,6 @@ int srn_withhold_begin(struct srn_stream *s, gfp_t gfp)
 	struct sk_buff *skb;
 	int err;
 
-	if (!len)
-		return 0;
 	skb = alloc_skb_with_frags(0, len, 0, &err, gfp);
 	if (!skb)
 		return -ENOMEM;

@@ -9,6 +9,7 @@
 
 struct srn_stream;
 
+bool srn_withhold_ready(const struct srn_stream *s);
 int srn_withhold_begin(struct srn_stream *s, gfp_t gfp);
 void srn_withhold(struct srn_stream *s, const struct srn_fpdu_event *ev);
 int srn_withhold_deliver(struct srn_stream *s, struct srn_term_code *term);

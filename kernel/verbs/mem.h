@@ -100,24 +100,24 @@ static inline struct srn_mw *to_srn_mw(struct ib_mw *ibmw)
  * @pd: protection domain that they must belong to
  * @qpn: queue pair that uses them
  * @access: IB_ACCESS_* that each region must grant
- * @kernel: entries may use %SRN_LOCAL_DMA_LKEY
  * @sge: the entries
- * @num: how many
+ * @held: region of the current entry with an access open, or NULL
+ * @num: how many entries
  * @index: current entry
  * @offset: bytes of the current entry already used
- * @held: region of the current entry with an access open, or NULL
+ * @kernel: entries may use %SRN_LOCAL_DMA_LKEY
  */
 struct srn_cursor {
 	struct srn_device *dev;
 	struct ib_pd *pd;
 	u32 qpn;
 	u32 access;
-	bool kernel;
 	const struct srn_sge *sge;
+	struct srn_mem *held;
 	u32 num;
 	u32 index;
 	u32 offset;
-	struct srn_mem *held;
+	bool kernel;
 };
 
 void srn_mem_init(struct srn_mem *mem, struct ib_pd *pd, enum srn_mem_type type, u32 access);

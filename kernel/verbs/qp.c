@@ -95,15 +95,23 @@ static int alloc_queues(struct srn_qp *qp, struct ib_udata *udata,
 {
 	size_t sq_size = udata ? (size_t)qp->sq.depth * qp->sq.user_stride : 0;
 	size_t rq_size = (size_t)qp->rq.depth * qp->rq.stride;
+	u32 max_sge = qp->srq ? qp->srq->rq.max_sge : qp->rq.max_sge;
+	int ret = -ENOMEM;
 
-	qp->sq.sends = kvcalloc(qp->sq.depth, qp->sq.stride, GFP_KERNEL_ACCOUNT);
-	if (!qp->sq.sends)
+	qp->recv = kzalloc(struct_size(qp->recv, sge, max_sge), GFP_KERNEL_ACCOUNT);
+	if (!qp->recv)
 		return -ENOMEM;
+	/* Else srn_sq_prepare() does it. */
+	if (!udata || (size_t)qp->sq.depth * qp->sq.stride > PAGE_SIZE) {
+		qp->sq.sends = kvcalloc(qp->sq.depth, qp->sq.stride, GFP_KERNEL_ACCOUNT);
+		if (!qp->sq.sends)
+			goto err_recv;
+	}
 	qp->ctrl = srn_ring_alloc(udata, sizeof(*qp->ctrl) + sq_size + rq_size, &qp->map,
 				  &resp->map);
 	if (IS_ERR(qp->ctrl)) {
-		kvfree(qp->sq.sends);
-		return PTR_ERR(qp->ctrl);
+		ret = PTR_ERR(qp->ctrl);
+		goto err_sends;
 	}
 	qp->sq.user_ring = udata ? qp->ctrl + 1 : NULL;
 	qp->rq.ring = (void *)(qp->ctrl + 1) + sq_size;
@@ -121,12 +129,19 @@ static int alloc_queues(struct srn_qp *qp, struct ib_udata *udata,
 	resp->rq_stride = qp->rq.stride;
 	resp->rq_max_sge = qp->rq.max_sge;
 	return 0;
+
+err_sends:
+	kvfree(qp->sq.sends);
+err_recv:
+	kfree(qp->recv);
+	return ret;
 }
 
 static void free_queues(struct srn_qp *qp)
 {
 	srn_ring_free(qp->ctrl, qp->map);
 	kvfree(qp->sq.sends);
+	kfree(qp->recv);
 }
 
 /**

@@ -60,7 +60,7 @@ struct srn_send {
 };
 
 struct srn_sq {
-	void *sends;		/* struct srn_send, stride bytes apart */
+	void *sends;		/* struct srn_send, stride bytes apart; see srn_sq_prepare() */
 	void *user_ring;	/* struct srn_send_wqe of a process, or NULL */
 	u32 stride;
 	u32 user_stride;
@@ -76,10 +76,10 @@ struct srn_sq {
 	u32 sent;
 	u32 cons;
 
-	/* Outstanding Reads and atomics: sq indices, oldest first. */
-	u32 orq[SRN_MAX_READ_DEPTH];
-	u32 orq_head;
-	u32 orq_tail;
+	/* Reads and atomics, which are answered in order. */
+	u32 requested;		/* begun to be transmitted */
+	u32 answered;
+	u32 oldest;		/* sq index of the oldest in between */
 	u32 ord;
 	struct srn_collect collect;
 };
@@ -94,7 +94,7 @@ struct srn_inbound {
 
 /* Inbound requests: written by receive, taken by the transmitter. */
 struct srn_irq {
-	struct srn_inbound *slots;	/* depth, allocated with the connection */
+	struct srn_inbound *slots;	/* depth, since the connection's first request; or NULL */
 	u32 depth;		/* power of two */
 	u32 ird;
 	u32 prod;
@@ -137,8 +137,7 @@ struct srn_qp_rx {
 	u32 write_len;			/* of the Write in hand, or the last one */
 	bool write_open;
 	struct srn_cursor recv;		/* Send */
-	struct srn_recv wr;
-	bool wr_taken;
+	bool wr_taken;			/* qp->recv */
 	struct srn_cursor read;		/* RDMA Read Response */
 
 	u8 control[SRN_TERM_MAX];
@@ -150,12 +149,13 @@ struct srn_qp_rx {
 	bool solicited_recv;
 };
 
+/* The most of what an idle connection keeps. Not above 2 KiB: the slab would take four. */
 struct srn_qp {
 	struct ib_qp ibqp;
 	struct srn_device *dev;
 	refcount_t refs;		/* held by the RDMA core's iWARP CM */
-	struct completion unused;	/* refs is 0 */
 	bool kernel;
+	struct completion unused;	/* refs is 0 */
 
 	struct mutex conn_mutex;	/* start and stop of the stream; outermost */
 	u32 rate_limit;			/* kbit/s, 0: none; conn_mutex */
@@ -177,6 +177,7 @@ struct srn_qp {
 	struct srn_sq sq;
 	struct srn_rq rq;
 	struct srn_srq *srq;
+	struct srn_recv *recv;		/* the receive in hand */
 	struct srn_cq *scq;
 	struct srn_cq *rcq;
 	struct srn_irq irq;
@@ -271,6 +272,7 @@ void srn_qp_tx_pushed(struct srn_stream *s);
 enum srn_tx_verdict srn_qp_tx_idle(struct srn_stream *s, bool may_sleep);
 
 /* sq_fetch.c: work requests in */
+void srn_sq_prepare(struct srn_qp *qp);
 bool srn_sq_fetch(struct srn_qp *qp, bool flushing);
 int srn_sq_post(struct srn_qp *qp, const struct ib_send_wr *wr);
 int srn_send_check(struct srn_qp *qp, struct srn_send *send);
@@ -282,6 +284,7 @@ void srn_recv_flush(struct srn_qp *qp);
 void srn_rq_flush(struct srn_qp *qp);
 int srn_qp_rx_begin(struct srn_stream *s, const struct srn_rdmap_header *h, u32 payload,
 		    struct srn_term_code *term);
+int srn_qp_rx_memory(struct srn_stream *s, gfp_t gfp);
 int srn_qp_rx_place(struct srn_stream *s, const u8 *data, u32 len, struct srn_term_code *term);
 int srn_qp_rx_end(struct srn_stream *s, struct srn_term_code *term);
 bool srn_qp_rx_middle(struct srn_stream *s, const struct srn_fpdu_middle *m);

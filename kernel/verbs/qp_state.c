@@ -117,9 +117,10 @@ static void conn_reset(struct srn_qp *qp, const struct srn_qp_conn *conn)
 	qp->rx.write.pd = qp->ibqp.pd;
 	qp->tx.rtr = conn->rtr;
 	qp->sq.ord = conn->ord;
-	qp->sq.orq_head = 0;
-	qp->sq.orq_tail = 0;
+	qp->sq.requested = 0;
+	qp->sq.answered = 0;
 	qp->irq.ird = conn->ird;
+	qp->irq.depth = roundup_pow_of_two(max(conn->ird, 1u));
 	qp->irq.prod = 0;
 	qp->irq.cons = 0;
 }
@@ -142,12 +143,6 @@ int srn_qp_connect(struct srn_qp *qp, struct socket *sock, const struct srn_qp_c
 	bool ok;
 
 	mutex_lock(&qp->conn_mutex);
-	qp->irq.depth = roundup_pow_of_two(max(conn->ird, 1u));
-	qp->irq.slots = kcalloc(qp->irq.depth, sizeof(*qp->irq.slots), GFP_KERNEL_ACCOUNT);
-	if (!qp->irq.slots) {
-		mutex_unlock(&qp->conn_mutex);
-		return -ENOMEM;
-	}
 	conn_reset(qp, conn);
 	srn_stream_attach(&qp->stream, sock, &params);
 	if (qp->rate_limit)
@@ -158,8 +153,6 @@ int srn_qp_connect(struct srn_qp *qp, struct socket *sock, const struct srn_qp_c
 	spin_unlock_irq(&qp->state_lock);
 	if (!ok) {
 		srn_stream_detach(&qp->stream);
-		kfree(qp->irq.slots);
-		qp->irq.slots = NULL;
 		mutex_unlock(&qp->conn_mutex);
 		return -ECONNABORTED;
 	}
@@ -300,6 +293,7 @@ const struct srn_stream_ops srn_qp_stream_ops = {
 	.tx_pushed = srn_qp_tx_pushed,
 	.tx_idle = srn_qp_tx_idle,
 	.rx_begin = srn_qp_rx_begin,
+	.rx_memory = srn_qp_rx_memory,
 	.rx_middle = srn_qp_rx_middle,
 	.rx_place = srn_qp_rx_place,
 	.rx_end = srn_qp_rx_end,
@@ -369,6 +363,9 @@ static void qp_end_work(struct work_struct *work)
 	ep = qp->ep;
 	qp->ep = NULL;
 	spin_unlock_irq(&qp->state_lock);
+	/* A process can have posted, and be about to ring for the first time. */
+	if (qp->map && READ_ONCE(qp->ctrl->sq_prod) != qp->sq.prod)
+		srn_sq_prepare(qp);
 	srn_sq_flush(qp);
 	srn_rq_flush(qp);
 	if (qp->end_event)

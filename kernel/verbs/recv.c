@@ -56,7 +56,7 @@ static void recv_complete_as(struct srn_qp *qp, u8 opcode, u8 status, u32 length
 			     u32 ex)
 {
 	struct srn_cqe cqe = {
-		.wr_id = qp->rx.wr.wr_id,
+		.wr_id = qp->recv->wr_id,
 		.byte_len = length,
 		.qp_num = qp->ibqp.qp_num,
 		.ex = ex,
@@ -149,7 +149,7 @@ static int take_receive(struct srn_qp *qp, struct srn_term_code *term)
 	struct srn_qp_rx *rx = &qp->rx;
 	int ret;
 
-	ret = qp->srq ? srn_srq_take(qp->srq, &rx->wr) : srn_rq_take(&qp->rq, &rx->wr);
+	ret = qp->srq ? srn_srq_take(qp->srq, qp->recv) : srn_rq_take(&qp->rq, qp->recv);
 	if (ret == -ENOENT) {
 		srn_count(qp->dev->counters, SRN_COUNT_NO_RECEIVE);
 		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER, SRN_UNTAGGED_NO_BUFFER);
@@ -164,7 +164,8 @@ static int take_receive(struct srn_qp *qp, struct srn_term_code *term)
 		return -EPROTO;
 	}
 	rx->wr_taken = true;
-	cursor_start(qp, &rx->recv, rx->wr.sge, rx->wr.num_sge, qp->kernel, IB_ACCESS_LOCAL_WRITE);
+	cursor_start(qp, &rx->recv, qp->recv->sge, qp->recv->num_sge, qp->kernel,
+		     IB_ACCESS_LOCAL_WRITE);
 	if (qp->srq)
 		rx->recv.pd = qp->srq->ibsrq.pd;
 	return 0;
@@ -183,7 +184,7 @@ static int begin_send(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 p
 		rx->target = NULL;
 		return 0;
 	}
-	if ((u64)h->mo + payload > rx->wr.length) {
+	if ((u64)h->mo + payload > qp->recv->length) {
 		recv_complete(qp, IB_WC_LOC_LEN_ERR, 0, 0, 0);
 		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER, SRN_UNTAGGED_TOO_LONG);
 		return -EPROTO;
@@ -200,7 +201,7 @@ static int begin_send(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 p
  *
  * Decides where the payload goes. Context: the receiver.
  *
- * Return: 0 or -EPROTO.
+ * Return: 0 or -EPROTO; or -ENOMEM, to be called again after srn_qp_rx_memory().
  */
 int srn_qp_rx_begin(struct srn_stream *s, const struct srn_rdmap_header *h, u32 payload,
 		    struct srn_term_code *term)
@@ -210,6 +211,9 @@ int srn_qp_rx_begin(struct srn_stream *s, const struct srn_rdmap_header *h, u32 
 	struct srn_request oldest;
 	struct srn_send *send;
 
+	if (unlikely(!qp->irq.slots) &&
+	    (h->opcode == SRN_OP_READ_REQUEST || h->opcode == SRN_OP_ATOMIC_REQUEST))
+		return -ENOMEM;
 	WRITE_ONCE(rx->segments, rx->segments + 1);
 	rx->header = *h;
 	rx->payload = payload;
@@ -228,6 +232,25 @@ int srn_qp_rx_begin(struct srn_stream *s, const struct srn_rdmap_header *h, u32 
 	if (h->opcode == SRN_OP_READ_RESPONSE)
 		begin_read_response(qp, send);
 	return 0;
+}
+
+/**
+ * srn_qp_rx_memory - get room for the peer's Reads and atomics, before its first one
+ * @s: stream of the queue pair
+ * @gfp: how memory may be looked for
+ *
+ * Most peers send none, and for as many as they may have on their way it is a page.
+ *
+ * Context: the receiver; may sleep as @gfp does.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int srn_qp_rx_memory(struct srn_stream *s, gfp_t gfp)
+{
+	struct srn_irq *irq = &stream_qp(s)->irq;
+
+	irq->slots = kcalloc(irq->depth, sizeof(*irq->slots), gfp);
+	return irq->slots ? 0 : -ENOMEM;
 }
 
 /**
@@ -665,7 +688,6 @@ void srn_rq_flush(struct srn_qp *qp)
 	struct srn_cqe cqe = {
 		.qp_num = qp->ibqp.qp_num, .status = IB_WC_WR_FLUSH_ERR, .opcode = IB_WC_RECV,
 	};
-	struct srn_recv wr;
 	unsigned long flags;
 	bool any = false;
 	u32 left;
@@ -675,10 +697,11 @@ void srn_rq_flush(struct srn_qp *qp)
 	/* It may have been reset while the caller came here. */
 	left = READ_ONCE(qp->ended) ? qp->rq.depth : 0;
 	for (; left && !READ_ONCE(qp->rcq->overflow); left--) {
-		ret = srn_rq_take(&qp->rq, &wr);
+		/* No message is being placed any more. */
+		ret = srn_rq_take(&qp->rq, qp->recv);
 		if (ret && ret != -EINVAL)
 			break;
-		cqe.wr_id = wr.wr_id;
+		cqe.wr_id = qp->recv->wr_id;
 		trace_srn_recv_complete(qp, &cqe);
 		srn_cq_push(qp->rcq, &cqe);
 		any = true;

@@ -42,7 +42,7 @@ struct srn_recv {
 	u64 wr_id;
 	u64 length;		/* bytes in all */
 	u32 num_sge;
-	struct srn_sge sge[SRN_MAX_SGE];
+	struct srn_sge sge[];	/* as many as the ring's max_sge */
 };
 
 /**

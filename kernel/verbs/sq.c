@@ -177,6 +177,8 @@ int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		*bad_wr = wr;
 		return -EINVAL;
 	}
+	if (!qp->kernel)
+		srn_sq_prepare(qp);
 	if (qp->kernel) {
 		spin_lock_irqsave(&qp->sq.lock, flags);
 		state = READ_ONCE(qp->state);
@@ -362,13 +364,15 @@ static void tx_payload(struct srn_qp *qp, struct srn_tx_msg *msg, struct srn_sen
 		source_init(qp, msg, send->wqe.sge, send->wqe.num_sge, qp->kernel, 0);
 }
 
-static void orq_push(struct srn_sq *sq, u32 index)
+/* sq.next becomes an outstanding Read or atomic. */
+static void request_begins(struct srn_sq *sq)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&sq->lock, flags);
-	sq->orq[sq->orq_tail % SRN_MAX_READ_DEPTH] = index;
-	sq->orq_tail++;
+	if (sq->answered == sq->requested)
+		sq->oldest = sq->next;
+	sq->requested++;
 	spin_unlock_irqrestore(&sq->lock, flags);
 }
 
@@ -403,12 +407,12 @@ static bool wait_for_reads(struct srn_qp *qp, u32 limit)
 {
 	struct srn_sq *sq = &qp->sq;
 
-	if (sq->orq_tail - READ_ONCE(sq->orq_head) <= limit)
+	if (sq->requested - READ_ONCE(sq->answered) <= limit)
 		return false;
 	WRITE_ONCE(qp->tx.awaits_read, true);
 	/* Pairs with the barrier in srn_sq_request_done(). */
 	smp_mb();
-	return sq->orq_tail - READ_ONCE(sq->orq_head) > limit;
+	return sq->requested - READ_ONCE(sq->answered) > limit;
 }
 
 /**
@@ -425,8 +429,12 @@ void srn_sq_request_done(struct srn_qp *qp)
 	unsigned long flags;
 
 	spin_lock_irqsave(&sq->lock, flags);
-	srn_sq_slot(sq, sq->orq[sq->orq_head % SRN_MAX_READ_DEPTH])->finished = true;
-	WRITE_ONCE(sq->orq_head, sq->orq_head + 1);
+	srn_sq_slot(sq, sq->oldest)->finished = true;
+	WRITE_ONCE(sq->answered, sq->answered + 1);
+	if (sq->answered != sq->requested)
+		do
+			sq->oldest++;
+		while (!srn_is_request(srn_sq_slot(sq, sq->oldest)));
 	spin_unlock_irqrestore(&sq->lock, flags);
 	/* Pairs with the barrier in wait_for_reads(). */
 	smp_mb();
@@ -452,8 +460,8 @@ struct srn_send *srn_sq_oldest_request(struct srn_qp *qp, u32 *index)
 	unsigned long flags;
 
 	spin_lock_irqsave(&sq->lock, flags);
-	if (sq->orq_head != sq->orq_tail) {
-		*index = sq->orq[sq->orq_head % SRN_MAX_READ_DEPTH];
+	if (sq->answered != sq->requested) {
+		*index = sq->oldest;
 		send = srn_sq_slot(sq, *index);
 	}
 	spin_unlock_irqrestore(&sq->lock, flags);
@@ -469,7 +477,7 @@ static enum srn_tx_verdict tx_work_request(struct srn_qp *qp, struct srn_tx_msg 
 	if (srn_is_request(send)) {
 		if (wait_for_reads(qp, sq->ord - 1))
 			return SRN_TX_WAIT;
-		orq_push(sq, sq->next);
+		request_begins(sq);
 	}
 	switch (send->wqe.opcode) {
 	case SRN_WR_READ:
@@ -638,5 +646,8 @@ enum srn_tx_verdict srn_qp_tx_idle(struct srn_stream *s, bool may_sleep)
 			return SRN_TX_SLEEP;
 		srn_stream_shutdown(s);
 	}
-	return qp->map && srn_doorbell_idle(qp) ? SRN_TX_AGAIN : SRN_TX_NONE;
+	/* Who has never rung will: nobody has told him that he need not. */
+	if (!qp->map || !READ_ONCE(qp->sq.sends))
+		return SRN_TX_NONE;
+	return srn_doorbell_idle(qp) ? SRN_TX_AGAIN : SRN_TX_NONE;
 }

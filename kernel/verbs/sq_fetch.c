@@ -3,6 +3,8 @@
  * Send work requests on their way into the kernel's send queue: from the ring of a
  * process, copied once and then checked, or from a kernel consumer.
  */
+#include <linux/slab.h>
+
 #include "qp.h"
 
 /* What an opcode needs and allows. */
@@ -74,6 +76,33 @@ static int fetch_copy(const struct srn_sq *sq, const struct srn_send_wqe *from,
 }
 
 /**
+ * srn_sq_prepare - make room for work requests of a process, before the first one is taken over
+ * @qp: queue pair of a process
+ *
+ * Many queue pairs only receive, or stay idle. It cannot fail, as what is posted has to be
+ * completed in any case; larger queues than a page have their room from the beginning.
+ *
+ * Context: process, sleeps.
+ */
+void srn_sq_prepare(struct srn_qp *qp)
+{
+	struct srn_sq *sq = &qp->sq;
+	void *sends;
+
+	if (likely(READ_ONCE(sq->sends)))
+		return;
+	sends = kcalloc(sq->depth, sq->stride, GFP_KERNEL_ACCOUNT | __GFP_NOFAIL);
+	spin_lock_irq(&sq->lock);
+	if (!sq->sends) {
+		/* The transmitter may be looking. */
+		smp_store_release(&sq->sends, sends);
+		sends = NULL;
+	}
+	spin_unlock_irq(&sq->lock);
+	kfree(sends);
+}
+
+/**
  * srn_sq_fetch - take over the next work request of a process
  * @qp: queue pair of a process
  * @flushing: to be flushed, so the process must go on ringing
@@ -85,12 +114,14 @@ static int fetch_copy(const struct srn_sq *sq, const struct srn_send_wqe *from,
 bool srn_sq_fetch(struct srn_qp *qp, bool flushing)
 {
 	struct srn_sq *sq = &qp->sq;
-	struct srn_send *send = srn_sq_slot(sq, sq->prod);
+	struct srn_send *send;
 	/* Acquire: the WQEs up to there are written. */
 	u32 ready = smp_load_acquire(&qp->ctrl->sq_prod) - sq->prod;
 
-	if (!ready)
+	/* Acquire: pairs with srn_sq_prepare(). Its caller comes here next. */
+	if (!ready || !smp_load_acquire(&sq->sends))
 		return false;
+	send = srn_sq_slot(sq, sq->prod);
 	if (ready > sq->depth - (sq->prod - READ_ONCE(sq->cons))) {
 		srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, "send ring overrun");
 		return false;
