@@ -40,6 +40,18 @@ static int rx_header(struct srn_stream *s, struct srn_term_code *term)
 	return s->ops->rx_begin(s, h, s->parser.payload_len, term);
 }
 
+static int rx_end(struct srn_stream *s, struct srn_term_code *term)
+{
+	const struct srn_fpdu_parser *p = &s->parser;
+
+	if (unlikely(READ_ONCE(s->tx_hold)))
+		srn_tx_unhold(s);
+	srn_tally_fpdu(s->counters, SRN_RX, &s->rx_tally, p->rdmap.opcode, p->payload_len,
+		       p->rdmap.last);
+	trace_srn_fpdu_received(s, p->rdmap.opcode, p->payload_len, p->rdmap.last);
+	return s->ops->rx_end(s, term);
+}
+
 /* Return: 0 or -EPROTO; or -ENOMEM if nothing was done: get_memory(), and once more. */
 static int rx_event(struct srn_stream *s, struct srn_fpdu_event *ev)
 {
@@ -63,15 +75,7 @@ static int rx_event(struct srn_stream *s, struct srn_fpdu_event *ev)
 		ret = in_doubt ? rx_header(s, &ev->term) : 0;
 		if (!ret && in_doubt)
 			ret = srn_withhold_deliver(s, &ev->term);
-		if (ret)
-			return ret;
-		if (unlikely(READ_ONCE(s->tx_hold)))
-			srn_tx_unhold(s);
-		srn_tally_fpdu(s->counters, SRN_RX, &s->rx_tally, s->parser.rdmap.opcode,
-			       s->parser.payload_len, s->parser.rdmap.last);
-		trace_srn_fpdu_received(s, s->parser.rdmap.opcode, s->parser.payload_len,
-					s->parser.rdmap.last);
-		return s->ops->rx_end(s, &ev->term);
+		return ret ?: rx_end(s, &ev->term);
 	case SRN_FPDU_ERROR:
 		return -EPROTO;
 	case SRN_FPDU_MORE:
@@ -122,18 +126,44 @@ static u32 rx_middles(struct srn_stream *s, const u8 *data, u32 len)
 	return used;
 }
 
+/* An FPDU in one piece. Return: bytes used; 0 if there is none, or memory is short for it. */
+static u32 rx_whole(struct srn_stream *s, const u8 *data, u32 len)
+{
+	struct srn_fpdu_parser *p = &s->parser;
+	u32 used = srn_fpdu_parse_whole(p, data, len);
+	struct srn_term_code term;
+	int ret;
+
+	if (!used)
+		return 0;
+	ret = rx_header(s, &term);
+	if (ret == -ENOMEM)
+		return 0;
+	if (!ret && p->payload_len)
+		ret = s->ops->rx_place(s, data + p->header_len, p->payload_len, &term);
+	if (!ret)
+		ret = rx_end(s, &term);
+	if (ret)
+		rx_violation(s, term);
+	return used;
+}
+
 /* Return: bytes used; fewer than there are if the stream has ended or memory is short. */
 static u32 rx_bytes(struct srn_stream *s, const u8 *data, u32 len)
 {
-	struct srn_fpdu_event ev;
-	u32 used = 0;
+	struct srn_fpdu_event ev = { .type = SRN_FPDU_HEADER };
+	u32 used = 0, whole;
 
-	do {
+	while (ev.type != SRN_FPDU_MORE && !s->rx_stopped && !s->rx_starved) {
 		if (srn_fpdu_in_midst(&s->parser))
 			used += rx_middles(s, data + used, len - used);
+		whole = rx_whole(s, data + used, len - used);
+		used += whole;
+		if (whole)
+			continue;
 		used += srn_fpdu_parse(&s->parser, data + used, len - used, &ev);
 		take_event(s, &ev);
-	} while (ev.type != SRN_FPDU_MORE && !s->rx_stopped && !s->rx_starved);
+	}
 	return used;
 }
 

@@ -325,6 +325,39 @@ u32 srn_fpdu_parse(struct srn_fpdu_parser *p, const u8 *data, u32 len, struct sr
 	return parse_unmarked(p, data, len, ev);
 }
 
+/**
+ * srn_fpdu_parse_whole - an FPDU that lies in one piece, in one step
+ * @p: parser; it goes on behind this FPDU, and has its header and payload_len
+ * @data: the stream's next bytes; the payload is at header_len
+ * @len: how many
+ *
+ * Most FPDUs of short messages are such. What is anything else, is wrong, or lies among markers
+ * is left to srn_fpdu_parse(), which says what it is; so may be this one, afterwards. Any context.
+ *
+ * Return: bytes of the FPDU, 0 if there is none of the kind.
+ */
+u32 srn_fpdu_parse_whole(struct srn_fpdu_parser *p, const u8 *data, u32 len)
+{
+	u32 body, pad, header;
+
+	if (p->markers || p->stage != SRN_STAGE_HEADER || p->have || len < SRN_MAX_HEADER)
+		return 0;
+	body = SRN_MPA_LENGTH + ulpdu_length(data);
+	pad = srn_fpdu_pad(body);
+	header = header_need(data, SRN_MAX_HEADER);
+	if (body < header || body + pad + SRN_CRC_LEN > len)
+		return 0;
+	if (p->with_crc && !crc_matches(crc32c(SRN_CRC_SEED, data, body), data + body, pad))
+		return 0;
+	p->crc_verified = true;
+	memcpy(p->header, data, SRN_MAX_HEADER);
+	p->header_len = header;
+	p->payload_len = body - header;
+	srn_get_header(p->header, &p->rdmap);
+	p->midst = !p->rdmap.last;
+	return body + pad + SRN_CRC_LEN;
+}
+
 /* Does the header that lies here differ from the last one in length and offset only? */
 static bool goes_on(const struct srn_fpdu_parser *p, const u8 *data, u64 *offset)
 {

@@ -98,6 +98,7 @@ struct srn_fpdu_middle {
 void srn_fpdu_init(struct srn_fpdu_parser *p, bool with_crc, bool markers);
 u32 srn_fpdu_parse(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 		   struct srn_fpdu_event *ev);
+u32 srn_fpdu_parse_whole(struct srn_fpdu_parser *p, const u8 *data, u32 len);
 u32 srn_fpdu_parse_middle(const struct srn_fpdu_parser *p, const u8 *data, u32 len,
 			  struct srn_fpdu_middle *m);
 

@@ -247,17 +247,30 @@ TEST_P(FpduStream, MiddlesInOneStep) {
     expect_whole(r, s);
     // All but the first and the last one of each message.
     EXPECT_EQ(r.strides(), s.fpdus.size() - 2 * 4);
+    EXPECT_EQ(r.wholes(), 2U * 4);
     for (std::size_t a = 0; a <= s.bytes.size(); a++) {
         SCOPED_TRACE(a);
         expect_whole(receive(s.bytes, crc, {a}, false, receiver::pace::strides), s);
     }
     const auto bytewise = every_byte(s.bytes.size());
-    EXPECT_EQ(receive(s.bytes, crc, bytewise, false, receiver::pace::strides).strides(), 0U);
+    const receiver in_bytes = receive(s.bytes, crc, bytewise, false, receiver::pace::strides);
+    EXPECT_EQ(in_bytes.strides() + in_bytes.wholes(), 0U);
+}
+
+TEST_P(FpduStream, WholeOnesInOneStep) {
+    const receiver r = receive(stream.bytes, crc, {}, false, receiver::pace::strides);
+    expect_whole(r, stream);
+    EXPECT_EQ(r.wholes() + r.strides(), stream.fpdus.size());
+    for (std::size_t a = 0; a <= stream.bytes.size(); a++) {
+        SCOPED_TRACE(a);
+        expect_whole(receive(stream.bytes, crc, {a}, false, receiver::pace::strides), stream);
+    }
 }
 
 // Whatever bit is wrong: in one step comes out what comes out step by step.
-TEST_P(FpduStream, DamagedMiddles) {
-    const test_stream s = stream_of(long_messages(crc));
+TEST_P(FpduStream, DamagedInOneStep) {
+    test_stream s = stream_of(long_messages(crc));
+    s.bytes.insert(s.bytes.end(), stream.bytes.begin(), stream.bytes.end());
     for (std::size_t bit = 0; bit < s.bytes.size() * 8; bit++) {
         byte_vector bytes = s.bytes;
         bytes[bit / 8] = static_cast<std::uint8_t>(bytes[bit / 8] ^ 1 << bit % 8);
@@ -270,10 +283,10 @@ TEST_P(FpduStream, DamagedMiddles) {
     }
 }
 
-TEST_P(FpduStream, NoMiddleAmongMarkers) {
+TEST_P(FpduStream, NoneInOneStepAmongMarkers) {
     receiver r(crc, true, receiver::pace::strides);
     r.feed(stream.bytes);
-    EXPECT_EQ(r.strides(), 0U);
+    EXPECT_EQ(r.strides() + r.wholes(), 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, FpduStream, testing::Bool(),

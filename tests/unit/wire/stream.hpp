@@ -77,7 +77,7 @@ struct received_fpdu {
 
 // A parser together with everything that came out of it. feed() holds the parser to the rules of
 // its contract; the first one that it breaks is named by broken_rule(). In strides it takes FPDUs
-// in the middle of a message in one step, as the module does.
+// in one step where it can, as the module does.
 class receiver {
 public:
     enum class pace { steps, strides };
@@ -91,7 +91,13 @@ public:
         const exact_copy bytes(piece);
         std::uint32_t at = 0;
         for (;;) {
-            if (pace_ == pace::strides) at += stride(bytes.data() + at, bytes.size() - at);
+            if (pace_ == pace::strides) {
+                at += stride(bytes.data() + at, bytes.size() - at);
+                const std::uint32_t n = whole(bytes.data() + at, bytes.size() - at);
+                at += n;
+                if (!rule_.empty()) return false;
+                if (n) continue;
+            }
             srn_fpdu_event event{};
             const std::uint32_t left = bytes.size() - at;
             const std::uint32_t used = srn_fpdu_parse(&parser_, bytes.data() + at, left, &event);
@@ -107,8 +113,9 @@ public:
         }
     }
 
-    // How many FPDUs were taken in one step.
+    // How many FPDUs were taken in one step: in the middle of a message, and others.
     [[nodiscard]] std::size_t strides() const { return strides_; }
+    [[nodiscard]] std::size_t wholes() const { return wholes_; }
     [[nodiscard]] const std::vector<received_fpdu>& fpdus() const { return fpdus_; }
     [[nodiscard]] const std::optional<srn_term_code>& error() const { return error_; }
     [[nodiscard]] const std::string& broken_rule() const { return rule_; }
@@ -156,6 +163,23 @@ private:
         }
         consumed_ += used;
         return used;
+    }
+
+    std::uint32_t whole(const std::uint8_t* in, std::uint32_t left) {
+        const bool between = at_boundary();
+        const std::uint32_t n = srn_fpdu_parse_whole(&parser_, in, left);
+        if (!n) return 0;
+        rule(between && at_boundary(), "a whole FPDU within another one");
+        rule(n <= left && parser_.header_len + parser_.payload_len + SRN_CRC_LEN <= n,
+             "a whole FPDU beyond the input");
+        take_header();
+        if (!rule_.empty()) return n;
+        const std::uint8_t* payload = in + parser_.header_len;
+        fpdus_.back().payload.assign(payload, payload + parser_.payload_len);
+        fpdus_.back().complete = true;
+        consumed_ += n;
+        ++wholes_;
+        return n;
     }
 
     void take(const srn_fpdu_event& event, const std::uint8_t* in, std::uint32_t used,
@@ -207,6 +231,7 @@ private:
     std::string rule_;
     std::size_t consumed_ = 0;
     std::size_t strides_ = 0;
+    std::size_t wholes_ = 0;
     pace pace_;
 };
 
