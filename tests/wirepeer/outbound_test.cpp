@@ -4,10 +4,14 @@
 #include <net/if.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <fstream>
 #include <string_view>
+#include <thread>
 
 #include "session.hpp"
 
@@ -411,6 +415,44 @@ TEST(Read, rfc5041_7_1_more_than_agreed_on) {
     s.wire.expect_closed();
     s.expect_failed(IBV_EVENT_QP_REQ_ERR, 1);
     expect_service();
+}
+
+/// Lets the next allocation that cannot wait fail, where faults.sh has prepared the kernel for it.
+class fault {
+public:
+    [[nodiscard]] static bool possible() { return ::access(knob, W_OK) == 0; }
+    fault() { std::ofstream(knob) << 1; }
+    fault(const fault&) = delete;
+    fault& operator=(const fault&) = delete;
+    ~fault() { std::ofstream(knob) << 0; }
+
+private:
+    static constexpr const char* knob = "/sys/kernel/debug/failslab/times";
+};
+
+// Room for the peer's Reads is allocated with its first one, in softirq. In two pieces nothing
+// comes behind it that would make softirq look again.
+TEST(Read, without_memory_at_first) {
+    if (!fault::possible()) GTEST_SKIP() << "this kernel injects no faults";
+    for (const bool in_two : {false, true}) {
+        for (int i = 0; i < 10; ++i) {
+            SCOPED_TRACE(i);
+            session s;
+            const auto memory = must(
+                softrnic::buffer::create(arena::get().domain(), 40, softrnic::access::remote_read));
+            const softrnic::remote_slice source = memory.remote();
+            const bytes sent = fpdu(make_read_request(1, {.sink_stag = 7,
+                                                          .size = 40,
+                                                          .source_stag = source.rkey,
+                                                          .source_to = source.addr}));
+            const std::size_t first = in_two ? sent.size() / 2 : 0;
+            if (in_two) s.wire.send(byte_view(sent).first(first));
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            const fault one;
+            s.wire.send(byte_view(sent).subspan(first));
+            EXPECT_EQ(s.wire.read_segment().payload.size(), 40U);
+        }
+    }
 }
 
 // A request that has to wait until the batch in hand is in the socket is next in turn then, however
