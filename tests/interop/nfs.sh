@@ -25,6 +25,8 @@ if [[ -n ${FULL:-} ]]; then
 fi
 # Between two emulated machines each packet takes its time.
 [[ -z $ROLE ]] || MIB=$((MIB / 8 + 8))
+# The server's files are in memory as well.
+LITTLE_MEMORY_MIB=$((LITTLE_MEMORY_MIB + MIB))
 
 # What the package's units start. After a restart the server lets clients reclaim
 # their state for a grace period, in which others wait: 90 s, if it is not told.
