@@ -42,7 +42,7 @@ enum srn_counter {
 	SRN_COUNT_CQ_EVENTS,
 	SRN_COUNT_CQ_OVERFLOWS,
 	SRN_COUNT_WITHHELD,		/* FPDUs copied until their CRC was known */
-	SRN_COUNT_RX_NO_MEMORY,		/* such had to wait for memory */
+	SRN_COUNT_RX_NO_MEMORY,		/* one of them, or a Read, had to wait for memory */
 	SRN_COUNT_CRC_ERRORS,
 	SRN_COUNT_ACCESS_ERRORS,	/* peers that named memory which they may not use */
 	SRN_COUNT_NO_RECEIVE,		/* messages that found no receive posted */

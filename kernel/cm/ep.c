@@ -175,11 +175,10 @@ static void unmap_address(union srn_address *a)
 
 	if (a->family != AF_INET6 || !ipv6_addr_v4mapped(&in6.sin6_addr))
 		return;
-	a->in = (struct sockaddr_in) {
-		.sin_family = AF_INET,
-		.sin_port = in6.sin6_port,
-		.sin_addr.s_addr = in6.sin6_addr.s6_addr32[3],
-	};
+	memset(a, 0, sizeof(*a));
+	a->in.sin_family = AF_INET;
+	a->in.sin_port = in6.sin6_port;
+	a->in.sin_addr.s_addr = in6.sin6_addr.s6_addr32[3];
 }
 
 /**

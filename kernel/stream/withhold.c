@@ -30,7 +30,7 @@ bool srn_withhold_ready(const struct srn_stream *s)
  *
  * At most 64 KiB, for as long as the peer takes to send the rest.
  *
- * Context: the receiver; may sleep as @gfp does.
+ * Context: the receiver, where srn_withhold_ready() says no; may sleep as @gfp does.
  *
  * Return: 0 or -ENOMEM.
  */

@@ -324,7 +324,7 @@ static bool stop_stream(struct srn_qp *qp)
 	srn_count(qp->dev->counters, SRN_COUNT_CLOSED);
 	if (READ_ONCE(qp->peer_closed)) {
 		srn_stream_drain(&qp->stream);
-		if (!srn_fpdu_at_boundary(&qp->stream.parser))
+		if (qp->stream.rx_starved || !srn_fpdu_at_boundary(&qp->stream.parser))
 			srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, NULL);
 	}
 	if (qp->end_terminate) {
@@ -363,9 +363,6 @@ static void qp_end_work(struct work_struct *work)
 	ep = qp->ep;
 	qp->ep = NULL;
 	spin_unlock_irq(&qp->state_lock);
-	/* A process can have posted, and be about to ring for the first time. */
-	if (qp->map && READ_ONCE(qp->ctrl->sq_prod) != qp->sq.prod)
-		srn_sq_prepare(qp);
 	srn_sq_flush(qp);
 	srn_rq_flush(qp);
 	if (qp->end_event)

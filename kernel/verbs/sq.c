@@ -135,6 +135,8 @@ void srn_sq_flush(struct srn_qp *qp)
  * srn_sq_drained - is everything that was posted complete?
  * @qp: queue pair
  *
+ * But for what a process has not rung for yet and has never rung before: that is flushed.
+ *
  * Context: the active transmitter.
  */
 bool srn_sq_drained(struct srn_qp *qp)
@@ -142,7 +144,8 @@ bool srn_sq_drained(struct srn_qp *qp)
 	/* Acquire: pairs with srn_sq_post(). */
 	return READ_ONCE(qp->sq.cons) == smp_load_acquire(&qp->sq.prod) &&
 	       qp->irq.cons == READ_ONCE(qp->irq.prod) &&
-	       (!qp->map || READ_ONCE(qp->ctrl->sq_prod) == qp->sq.prod);
+	       (!qp->map || !READ_ONCE(qp->sq.sends) ||
+		READ_ONCE(qp->ctrl->sq_prod) == qp->sq.prod);
 }
 
 /*
@@ -371,8 +374,9 @@ static void request_begins(struct srn_sq *sq)
 
 	spin_lock_irqsave(&sq->lock, flags);
 	if (sq->answered == sq->requested)
-		sq->oldest = sq->next;
-	sq->requested++;
+		WRITE_ONCE(sq->oldest, sq->next);
+	/* The index before the receiver looks for it. */
+	smp_store_release(&sq->requested, sq->requested + 1);
 	spin_unlock_irqrestore(&sq->lock, flags);
 }
 
@@ -433,7 +437,7 @@ void srn_sq_request_done(struct srn_qp *qp)
 	WRITE_ONCE(sq->answered, sq->answered + 1);
 	if (sq->answered != sq->requested)
 		do
-			sq->oldest++;
+			WRITE_ONCE(sq->oldest, sq->oldest + 1);
 		while (!srn_is_request(srn_sq_slot(sq, sq->oldest)));
 	spin_unlock_irqrestore(&sq->lock, flags);
 	/* Pairs with the barrier in wait_for_reads(). */
@@ -455,17 +459,13 @@ void srn_sq_request_done(struct srn_qp *qp)
  */
 struct srn_send *srn_sq_oldest_request(struct srn_qp *qp, u32 *index)
 {
-	struct srn_send *send = NULL;
 	struct srn_sq *sq = &qp->sq;
-	unsigned long flags;
 
-	spin_lock_irqsave(&sq->lock, flags);
-	if (sq->answered != sq->requested) {
-		*index = sq->oldest;
-		send = srn_sq_slot(sq, *index);
-	}
-	spin_unlock_irqrestore(&sq->lock, flags);
-	return send;
+	/* The transmitter sets the oldest one only where there is none. */
+	if (sq->answered == smp_load_acquire(&sq->requested))
+		return NULL;
+	*index = READ_ONCE(sq->oldest);
+	return srn_sq_slot(sq, *index);
 }
 
 static enum srn_tx_verdict tx_work_request(struct srn_qp *qp, struct srn_tx_msg *msg,
@@ -645,6 +645,8 @@ enum srn_tx_verdict srn_qp_tx_idle(struct srn_stream *s, bool may_sleep)
 		if (!may_sleep)
 			return SRN_TX_SLEEP;
 		srn_stream_shutdown(s);
+		/* What is posted from here on is too late. */
+		return SRN_TX_NONE;
 	}
 	/* Who has never rung will: nobody has told him that he need not. */
 	if (!qp->map || !READ_ONCE(qp->sq.sends))

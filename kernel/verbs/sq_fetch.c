@@ -80,7 +80,8 @@ static int fetch_copy(const struct srn_sq *sq, const struct srn_send_wqe *from,
  * @qp: queue pair of a process
  *
  * Many queue pairs only receive, or stay idle. It cannot fail, as what is posted has to be
- * completed in any case; larger queues than a page have their room from the beginning.
+ * completed in any case; larger queues than a page have their room from the beginning. Until then
+ * the process rings for whatever it posts, so nobody else has to look.
  *
  * Context: process, sleeps.
  */

@@ -327,12 +327,13 @@ u32 srn_fpdu_parse(struct srn_fpdu_parser *p, const u8 *data, u32 len, struct sr
 
 /**
  * srn_fpdu_parse_whole - an FPDU that lies in one piece, in one step
- * @p: parser; it goes on behind this FPDU, and has its header and payload_len
+ * @p: parser; afterwards it has the header and payload_len of this FPDU, and is behind it
  * @data: the stream's next bytes; the payload is at header_len
  * @len: how many
  *
  * Most FPDUs of short messages are such. What is anything else, is wrong, or lies among markers
- * is left to srn_fpdu_parse(), which says what it is; so may be this one, afterwards. Any context.
+ * is left to srn_fpdu_parse(), which says what it is. That also takes the same bytes once more, if
+ * nothing has been done with them. Any context.
  *
  * Return: bytes of the FPDU, 0 if there is none of the kind.
  */
