@@ -56,7 +56,7 @@ static int rx_end(struct srn_stream *s, struct srn_term_code *term)
 static int rx_event(struct srn_stream *s, struct srn_fpdu_event *ev)
 {
 	bool in_doubt = srn_fpdu_in_doubt(&s->parser);
-	int ret;
+	int ret = 0;
 
 	switch (ev->type) {
 	case SRN_FPDU_HEADER:
@@ -72,9 +72,8 @@ static int rx_event(struct srn_stream *s, struct srn_fpdu_event *ev)
 		srn_withhold(s, ev);
 		break;
 	case SRN_FPDU_END:
-		ret = in_doubt ? rx_header(s, &ev->term) : 0;
-		if (!ret && in_doubt)
-			ret = srn_withhold_deliver(s, &ev->term);
+		if (in_doubt)
+			ret = rx_header(s, &ev->term) ?: srn_withhold_deliver(s, &ev->term);
 		return ret ?: rx_end(s, &ev->term);
 	case SRN_FPDU_ERROR:
 		return -EPROTO;

@@ -131,6 +131,12 @@ void srn_sq_flush(struct srn_qp *qp)
 		srn_cq_notify(qp->scq, true);
 }
 
+/* Is there a ring of a process to be looked into? Not before srn_sq_prepare() has made room. */
+static bool ring_is_open(const struct srn_qp *qp)
+{
+	return qp->map && READ_ONCE(qp->sq.sends);
+}
+
 /**
  * srn_sq_drained - is everything that was posted complete?
  * @qp: queue pair
@@ -144,8 +150,7 @@ bool srn_sq_drained(struct srn_qp *qp)
 	/* Acquire: pairs with srn_sq_post(). */
 	return READ_ONCE(qp->sq.cons) == smp_load_acquire(&qp->sq.prod) &&
 	       qp->irq.cons == READ_ONCE(qp->irq.prod) &&
-	       (!qp->map || !READ_ONCE(qp->sq.sends) ||
-		READ_ONCE(qp->ctrl->sq_prod) == qp->sq.prod);
+	       (!ring_is_open(qp) || READ_ONCE(qp->ctrl->sq_prod) == qp->sq.prod);
 }
 
 /*
@@ -180,9 +185,9 @@ int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		*bad_wr = wr;
 		return -EINVAL;
 	}
-	if (!qp->kernel)
+	if (!qp->kernel) {
 		srn_sq_prepare(qp);
-	if (qp->kernel) {
+	} else {
 		spin_lock_irqsave(&qp->sq.lock, flags);
 		state = READ_ONCE(qp->state);
 		if (state != IB_QPS_RTS && state != IB_QPS_SQD && state != IB_QPS_ERR)
@@ -649,7 +654,5 @@ enum srn_tx_verdict srn_qp_tx_idle(struct srn_stream *s, bool may_sleep)
 		return SRN_TX_NONE;
 	}
 	/* Who has never rung will: nobody has told him that he need not. */
-	if (!qp->map || !READ_ONCE(qp->sq.sends))
-		return SRN_TX_NONE;
-	return srn_doorbell_idle(qp) ? SRN_TX_AGAIN : SRN_TX_NONE;
+	return ring_is_open(qp) && srn_doorbell_idle(qp) ? SRN_TX_AGAIN : SRN_TX_NONE;
 }

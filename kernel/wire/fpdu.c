@@ -325,6 +325,23 @@ u32 srn_fpdu_parse(struct srn_fpdu_parser *p, const u8 *data, u32 len, struct sr
 	return parse_unmarked(p, data, len, ev);
 }
 
+/*
+ * Does a whole FPDU lie here, with a good CRC where that is on? Return: its bytes, *@body of them
+ * in front of the padding; 0 if not. @len covers the length field at least.
+ */
+static inline u32 whole_fpdu(const struct srn_fpdu_parser *p, const u8 *data, u32 len, u32 *body)
+{
+	u32 pad;
+
+	*body = SRN_MPA_LENGTH + ulpdu_length(data);
+	pad = srn_fpdu_pad(*body);
+	if (*body + pad + SRN_CRC_LEN > len)
+		return 0;
+	if (p->with_crc && !crc_matches(crc32c(SRN_CRC_SEED, data, *body), data + *body, pad))
+		return 0;
+	return *body + pad + SRN_CRC_LEN;
+}
+
 /**
  * srn_fpdu_parse_whole - an FPDU that lies in one piece, in one step
  * @p: parser; afterwards it has the header and payload_len of this FPDU, and is behind it
@@ -339,16 +356,13 @@ u32 srn_fpdu_parse(struct srn_fpdu_parser *p, const u8 *data, u32 len, struct sr
  */
 u32 srn_fpdu_parse_whole(struct srn_fpdu_parser *p, const u8 *data, u32 len)
 {
-	u32 body, pad, header;
+	u32 used, body, header;
 
 	if (p->markers || p->stage != SRN_STAGE_HEADER || p->have || len < SRN_MAX_HEADER)
 		return 0;
-	body = SRN_MPA_LENGTH + ulpdu_length(data);
-	pad = srn_fpdu_pad(body);
+	used = whole_fpdu(p, data, len, &body);
 	header = header_need(data, SRN_MAX_HEADER);
-	if (body < header || body + pad + SRN_CRC_LEN > len)
-		return 0;
-	if (p->with_crc && !crc_matches(crc32c(SRN_CRC_SEED, data, body), data + body, pad))
+	if (!used || body < header)
 		return 0;
 	p->crc_verified = true;
 	memcpy(p->header, data, SRN_MAX_HEADER);
@@ -356,7 +370,7 @@ u32 srn_fpdu_parse_whole(struct srn_fpdu_parser *p, const u8 *data, u32 len)
 	p->payload_len = body - header;
 	srn_get_header(p->header, &p->rdmap);
 	p->midst = !p->rdmap.last;
-	return body + pad + SRN_CRC_LEN;
+	return used;
 }
 
 /* Does the header that lies here differ from the last one in length and offset only? */
@@ -394,17 +408,14 @@ static bool goes_on(const struct srn_fpdu_parser *p, const u8 *data, u64 *offset
 u32 srn_fpdu_parse_middle(const struct srn_fpdu_parser *p, const u8 *data, u32 len,
 			  struct srn_fpdu_middle *m)
 {
-	u32 body, pad;
+	u32 used, body;
 
 	if (!srn_fpdu_in_midst(p) || len < SRN_MAX_HEADER || !goes_on(p, data, &m->offset))
 		return 0;
-	body = SRN_MPA_LENGTH + ulpdu_length(data);
-	pad = srn_fpdu_pad(body);
-	if (body <= p->header_len || body + pad + SRN_CRC_LEN > len)
-		return 0;
-	if (p->with_crc && !crc_matches(crc32c(SRN_CRC_SEED, data, body), data + body, pad))
+	used = whole_fpdu(p, data, len, &body);
+	if (!used || body <= p->header_len)
 		return 0;
 	m->payload = data + p->header_len;
 	m->len = body - p->header_len;
-	return body + pad + SRN_CRC_LEN;
+	return used;
 }
