@@ -16,7 +16,13 @@
 
 #define SRN_CRC_LEN		4
 #define SRN_MAX_TRAILER		(3 + SRN_CRC_LEN)
-#define SRN_MAX_ULPDU		65532u
+
+/*
+ * The most that a sender may put in an FPDU, which then fits an IP datagram (RFC 5044 section 3);
+ * a receiver takes what the length field can say.
+ */
+#define SRN_MAX_ULPDU		64768u
+#define SRN_MAX_FPDU		(SRN_MPA_LENGTH + SRN_MAX_ULPDU + 2 + SRN_CRC_LEN)
 
 /* Smallest MSS that is taken at its word: RFC 5044 section 4.5 wants 128. */
 #define SRN_MIN_MSS		256u

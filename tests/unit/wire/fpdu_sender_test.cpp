@@ -13,7 +13,7 @@ std::uint32_t fpdu_length(std::uint32_t ulpdu) {
 
 // RFC 5044 section 4.5: an FPDU fits the MSS; ours leaves less than 4 bytes of it.
 TEST(Mulpdu, FillsTheMss) {
-    for (std::uint32_t mss = SRN_MIN_MSS; mss < 65540; mss++) {
+    for (std::uint32_t mss = SRN_MIN_MSS; mss < SRN_MAX_FPDU; mss++) {
         const std::uint32_t length = fpdu_length(srn_mulpdu(mss, false));
         ASSERT_LE(length, mss);
         ASSERT_GT(length + 4, mss);
@@ -22,8 +22,11 @@ TEST(Mulpdu, FillsTheMss) {
     }
 }
 
+// RFC 5044 section 3.
 TEST(Mulpdu, HasAnUpperBound) {
-    for (const std::uint32_t mss : {65540u, 65541u, 65544u, 0x10000u * 4, 0x7fffffffu, 0xffffffffu})
+    EXPECT_EQ(SRN_MAX_ULPDU, 64768U);
+    EXPECT_EQ(fpdu_length(SRN_MAX_ULPDU), SRN_MAX_FPDU);
+    for (const std::uint32_t mss : {SRN_MAX_FPDU, 65483u, 65535u, 65540u, 0x7fffffffu, 0xffffffffu})
         EXPECT_EQ(srn_mulpdu(mss, false), SRN_MAX_ULPDU) << mss;
 }
 
@@ -36,10 +39,9 @@ TEST(Mulpdu, HasALowerBound) {
 
 TEST(Mulpdu, OfCommonLinks) {
     EXPECT_EQ(srn_mulpdu(1460, false), 1454U);
-    EXPECT_EQ(srn_mulpdu(1448, false), 1442U);    // with timestamps
-    EXPECT_EQ(srn_mulpdu(8948, false), 8942U);    // jumbo frames
-    EXPECT_EQ(srn_mulpdu(1447, false), 1438U);    // 1444 and three bytes unused
-    EXPECT_EQ(srn_mulpdu(65483, false), 65474U);  // loopback
+    EXPECT_EQ(srn_mulpdu(1448, false), 1442U);  // with timestamps
+    EXPECT_EQ(srn_mulpdu(8948, false), 8942U);  // jumbo frames
+    EXPECT_EQ(srn_mulpdu(1447, false), 1438U);  // 1444 and three bytes unused
 }
 
 TEST(FpduPad, FillsUpToFour) {

@@ -81,9 +81,9 @@ TEST(PutHeader, SendOfTheSpecification) {
 
 TEST(PutHeader, LargestUlpdu) {
     const byte_vector t = tagged(SRN_OP_WRITE, 0, 0, SRN_MAX_ULPDU - 14, false);
-    EXPECT_EQ(t[0] << 8 | t[1], 65532);
+    EXPECT_EQ(t[0] << 8 | t[1], 64768);
     const byte_vector u = untagged(SRN_OP_SEND, 0, 1, 0, SRN_MAX_ULPDU - 18, false);
-    EXPECT_EQ(u[0] << 8 | u[1], 65532);
+    EXPECT_EQ(u[0] << 8 | u[1], 64768);
 }
 
 TEST(GetHeader, Tagged) {
