@@ -15,14 +15,22 @@
 #define FIXED_IOV	(2 * SRN_MAX_SGE + 4)
 
 /*
- * May memory of this region wait in the batch? What a kernel consumer has registered
- * for its peers is freed by it after the invalidation, so a Read Response must not
- * point there; a process's pages stay pinned.
+ * Must the next @len bytes of payload be copied, or may their memory wait in the batch? What a
+ * kernel consumer has registered for its peers is freed by it after the invalidation, and a window
+ * does not keep its region, so a Read Response must not point there; a process's region stays
+ * pinned. Which it is shows when it is open, which it then is for the payload.
  */
-static bool may_refer(const struct srn_tx_msg *msg)
+static bool must_copy(const struct srn_framer *f, struct srn_tx_msg *msg, u32 len)
 {
-	return !msg->source.held || msg->source.held->type == SRN_MEM_USER ||
-	       msg->opcode != SRN_OP_READ_RESPONSE;
+	struct srn_cursor *source = &msg->source;
+	void *data;
+
+	if (f->with_crc || f->markers || len <= COPY_BREAK)
+		return true;
+	if (msg->opcode != SRN_OP_READ_RESPONSE)
+		return false;
+	return srn_cursor_peek(source, len, &data, &len) != SRN_MEM_OK ||
+	       (source->held && source->held->type != SRN_MEM_USER);
 }
 
 /* Add @len bytes of the message to the FPDU. */
@@ -36,7 +44,7 @@ static int add_payload(struct srn_stream *s, struct srn_tx_msg *msg, u32 len, bo
 	while (len) {
 		if (srn_cursor_peek(&msg->source, len, &data, &n) != SRN_MEM_OK)
 			return -EFAULT;
-		if (copy || !may_refer(msg)) {
+		if (copy) {
 			to = srn_batch_reserve(b, n);
 			memcpy(to, data, n);
 			/* Over the bytes that are sent, not over memory that may change. */
@@ -52,18 +60,32 @@ static int add_payload(struct srn_stream *s, struct srn_tx_msg *msg, u32 len, bo
 	return 0;
 }
 
+/* Bytes that the next FPDU may have: a segment of TCP, or what is left of the batch. */
+static u32 fpdu_size(const struct srn_stream *s, u32 limit)
+{
+	u32 mss = READ_ONCE(tcp_sk(s->sock->sk)->mss_cache);
+	u32 room = limit - s->batch->bytes;
+
+	if (!s->large_fpdus)
+		return mss;
+	/* A batch of whole segments stays one, in two FPDUs. */
+	if (room > SRN_MAX_FPDU)
+		room -= min(room, mss);
+	return max(room, mss);
+}
+
 /*
  * Payload bytes of the next FPDU; 0 with *room false if the batch is full. The header
  * goes out with its length before the payload is looked at, so there must be room for
  * the worst case: each entry and each block of it in a piece of its own, or all of it
  * copied.
  */
-static u32 payload_size(struct srn_stream *s, const struct srn_tx_msg *msg, u32 overhead,
-			bool *copy, bool *room)
+static u32 payload_size(struct srn_stream *s, struct srn_tx_msg *msg, u32 overhead,
+			u32 limit, bool *copy, bool *room)
 {
 	const struct srn_framer *f = &s->framer;
 	struct srn_tx_batch *b = s->batch;
-	u32 mulpdu = srn_mulpdu(READ_ONCE(tcp_sk(s->sock->sk)->mss_cache), f->markers);
+	u32 mulpdu = srn_mulpdu(fpdu_size(s, limit), f->markers);
 	u32 len = min(msg->length - msg->done, mulpdu - overhead);
 	u32 buf_left = SRN_BATCH_BUF - b->used;
 	u32 fixed = overhead + SRN_MPA_LENGTH + SRN_MAX_TRAILER;
@@ -71,12 +93,12 @@ static u32 payload_size(struct srn_stream *s, const struct srn_tx_msg *msg, u32 
 	/* Markers take one part in 127; a few bytes more do not matter. */
 	if (f->markers)
 		fixed += SRN_MAX_MARKERS(min(buf_left, mulpdu)) * SRN_MARKER_LEN;
-	*copy = f->with_crc || f->markers || len <= COPY_BREAK;
+	*copy = must_copy(f, msg, len);
 	*room = b->num_iov + FIXED_IOV + len / PAGE_SIZE <= SRN_BATCH_IOV &&
 		b->num_mems + SRN_MAX_SGE <= SRN_BATCH_MEMS && buf_left > fixed + COPY_BREAK;
 	if (!*room)
 		return 0;
-	if (*copy || msg->opcode == SRN_OP_READ_RESPONSE)
+	if (*copy)
 		len = min(len, buf_left - fixed);
 	return len;
 }
@@ -144,7 +166,7 @@ struct envelope {
 
 /*
  * How many FPDUs in the middle of the message fit the batch, of @limit bytes in all. There
- * is room for one at least, but it may be that none may be referred to.
+ * is room for one at least.
  */
 static u32 count_middles(const struct srn_stream *s, const struct srn_tx_msg *msg,
 			 const struct envelope *e, u32 limit)
@@ -155,9 +177,6 @@ static u32 count_middles(const struct srn_stream *s, const struct srn_tx_msg *ms
 	u32 iov = SRN_BATCH_IOV - b->num_iov - FIXED_IOV;
 	u32 max;
 
-	/* Whether it may be referred to shows when its region is open. */
-	if (msg->opcode == SRN_OP_READ_RESPONSE && (!msg->source.held || !may_refer(msg)))
-		return 0;
 	max = min((left - 1) / e->len, (limit - b->bytes) / (overhead + e->len));
 	max = min(max, (SRN_BATCH_BUF - b->used) / overhead);
 	/* A piece between two headers, cut at the end of each block. */
@@ -202,7 +221,8 @@ static int build_middles(struct srn_stream *s, struct srn_tx_msg *msg, const str
  * @msg: message
  * @limit: bytes in the batch, unless one FPDU alone has more
  *
- * Each FPDU fills an effective MSS as it is now (RFC 5044 section 4.5).
+ * Each FPDU fills an effective MSS as it is now (RFC 5044 section 4.5), or the batch where
+ * the stream makes large ones.
  *
  * Context: the active transmitter, bottom halves disabled, RCU read lock held.
  *
@@ -217,7 +237,7 @@ int srn_frame_build(struct srn_stream *s, struct srn_tx_msg *msg, u32 limit)
 	u32 len, count;
 	int ret;
 
-	len = payload_size(s, msg, header_len - SRN_MPA_LENGTH, &copy, &room);
+	len = payload_size(s, msg, header_len - SRN_MPA_LENGTH, limit, &copy, &room);
 	if (!room)
 		return -ENOBUFS;
 	last = msg->done + len == msg->length;

@@ -113,6 +113,8 @@ void srn_stream_attach(struct srn_stream *s, struct socket *sock,
 	s->sock = sock;
 	s->counters = params->counters;
 	srn_framer_init(&s->framer, params->crc, params->tx_markers);
+	/* What is copied has less room, and the peer has to keep all of an FPDU until its CRC. */
+	s->large_fpdus = params->large_fpdus && !params->crc && !params->tx_markers;
 	s->tx_hold = params->hold_tx;
 	s->tx_stopped = false;
 	s->rx_stopped = false;

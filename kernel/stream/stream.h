@@ -125,6 +125,7 @@ struct srn_stream_params {
 	bool rx_markers;	/* we do */
 	enum srn_tx_hold hold_tx;
 	bool process;		/* the consumer is one: nobody sends in order to free memory */
+	bool large_fpdus;	/* not cut to segments of TCP, if CRC and tx_markers are off */
 };
 
 struct srn_stream {
@@ -135,6 +136,7 @@ struct srn_stream {
 	/* Transmit: fields of the active transmitter. */
 	atomic_t tx_kicks ____cacheline_aligned;
 	bool tx_stopped;
+	bool large_fpdus;
 	enum srn_tx_hold tx_hold;	/* lifted by receive, or by hold_work */
 	struct srn_framer framer;
 	struct srn_tx_batch *batch;

@@ -65,6 +65,7 @@ enum srn_limit {
  * @num_lingering: how many
  * @crc: ask for CRC32C on new connections
  * @markers: ask peers of new connections for MPA markers
+ * @large_fpdus: do not cut to segments of TCP on new connections without CRC
  * @closing: the link is being deleted
  */
 struct srn_device {
@@ -88,6 +89,7 @@ struct srn_device {
 	u32 num_lingering;
 	bool crc;
 	bool markers;
+	bool large_fpdus;
 	bool closing;
 };
 

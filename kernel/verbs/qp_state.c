@@ -138,7 +138,7 @@ int srn_qp_connect(struct srn_qp *qp, struct socket *sock, const struct srn_qp_c
 	struct srn_stream_params params = {
 		.counters = qp->dev->counters, .crc = conn->crc, .tx_markers = conn->tx_markers,
 		.rx_markers = conn->rx_markers, .hold_tx = conn->hold_tx,
-		.process = !qp->kernel,
+		.process = !qp->kernel, .large_fpdus = READ_ONCE(qp->dev->large_fpdus),
 	};
 	bool ok;
 

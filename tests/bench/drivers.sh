@@ -9,7 +9,7 @@
 # shellcheck source=tests/selftests/lib/topology.sh
 . lib/topology.sh
 
-CRC_SWITCH=/sys/module/softrnic/parameters/crc
+SETTINGS=/sys/module/softrnic/parameters
 
 # What a cell uses, by its path: where the ends run, their devices and the server's address.
 SERVER_PLACE=() CLIENT_PLACE=() SERVER_DEVICE='' CLIENT_DEVICE='' SERVER_ADDRESS=''
@@ -44,7 +44,7 @@ driver_up()
 	DRIVER_PROBLEM=''
 	case $1 in
 	tcp) return ;;
-	softrnic) softrnic_crc "$2" ;;
+	softrnic) softrnic_settings "$2" ;;
 	siw) siw_crc "$2" ;;
 	rxe) modprobe rdma_rxe || DRIVER_PROBLEM="no such module" ;;
 	esac
@@ -56,14 +56,11 @@ driver_up()
 	fi
 }
 
-softrnic_crc()
+softrnic_settings()
 {
-	modprobe softrnic || DRIVER_PROBLEM="no such module"
-	if [[ -e $CRC_SWITCH ]]; then
-		echo "$1" > "$CRC_SWITCH"
-	elif [[ $1 == off ]]; then
-		DRIVER_PROBLEM="its CRC cannot be switched off"
-	fi
+	modprobe softrnic && echo "$1" > "$SETTINGS/crc" &&
+		echo "$BENCH_LARGE_FPDUS" > "$SETTINGS/large_fpdus" ||
+		DRIVER_PROBLEM="no such setting"
 }
 
 # It has a constant for that.

@@ -6,7 +6,7 @@
 # figure to /out/raw.csv when it is taken. One that cannot be taken is empty there.
 #
 # Environment: BENCH_RIG, BENCH_BOOT, BENCH_ROUNDS, BENCH_DRIVERS (only these), BENCH_CRC
-# ("on": in every cell).
+# ("on": in every cell), BENCH_LARGE_FPDUS (of softrnic's links).
 # shellcheck source=tests/selftests/lib/topology.sh
 . lib/topology.sh
 # shellcheck source=tests/bench/drivers.sh
@@ -65,7 +65,8 @@ measure_round()
 	done
 }
 
-: "${BENCH_ROUNDS:=1}" "${BENCH_DRIVERS:=softrnic,siw,rxe,tcp}" "${BENCH_CRC:=off}"
+: "${BENCH_ROUNDS:=1}" "${BENCH_DRIVERS:=softrnic,siw,rxe,tcp}" "${BENCH_CRC:=off}" \
+	"${BENCH_LARGE_FPDUS:=on}"
 mkdir -p "$LOGS"
 # The crashes of perftest are no complaints of the kernel.
 [[ ! -e $TRACE ]] || echo 0 > $TRACE

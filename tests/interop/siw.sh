@@ -78,10 +78,11 @@ pair_excused()
 	SLEPT=$((SLEPT + 1))
 }
 
-# links CRC-OF-SOFTRNIC CRC-OF-SIW: what each asks for, "on" or "off".
+# links CRC-OF-SOFTRNIC CRC-OF-SIW: what each asks for, "on" or "off"; softrnic also "large", which
+# is off with FPDUs larger than a segment of TCP.
 links()
 {
-	load_drivers "$2" && two_namespaces 1500 && crc_of_softrnic "$1"
+	load_drivers "$2" && two_namespaces 1500 && settings_of_softrnic "$1"
 }
 
 load_drivers()
@@ -89,9 +90,11 @@ load_drivers()
 	modprobe -a ib_core iw_cm libcrc32c softrnic && insmod "$SIW/crc-$1/siw.ko"
 }
 
-crc_of_softrnic()
+settings_of_softrnic()
 {
-	[[ $1 == on ]] || echo 0 > /sys/class/infiniband/srna/mpa/crc
+	local mpa=/sys/class/infiniband/srna/mpa
+	[[ $1 == on ]] || echo 0 > "$mpa/crc" || return
+	[[ $1 != large ]] || echo 1 > "$mpa/large_fpdus"
 }
 
 remove_links()
@@ -106,7 +109,7 @@ link_here()
 	if [[ $1 == siw ]]; then
 		rdma link add srnb type siw netdev eth0 && wait_ready srnb
 	else
-		rdma link add srna type softrnic netdev eth0 && wait_ready srna && crc_of_softrnic "$2"
+		rdma link add srna type softrnic netdev eth0 && wait_ready srna && settings_of_softrnic "$2"
 	fi
 }
 
@@ -351,11 +354,13 @@ in_one_machine()
 	if [[ -n $FULL ]]; then
 		CRC="softrnic asks for CRC" with_links on off everything
 		CRC="no CRC" with_links off off everything
+		CRC="no CRC, large FPDUs" with_links large off everything
 		CRC="siw asks for CRC" with_links off on everything
 		CRC="both ask for CRC" with_links on on some
 	else
 		CRC="softrnic asks for CRC" with_links on off everything
 		CRC="no CRC" with_links off off some
+		CRC="no CRC, large FPDUs" with_links large off little
 		CRC="siw asks for CRC" with_links off on little
 		CRC="both ask for CRC" with_links on on little
 	fi

@@ -4,7 +4,8 @@
 # timeout: 400
 #
 # CRC and markers, asked for by either end or by none: data arrives whole, whoever wants
-# what, and what is on the wire is what was agreed on.
+# what, and what is on the wire is what was agreed on. FPDUs larger than a segment of TCP, from
+# one end or both.
 . lib/ktap.sh
 . lib/pairs.sh
 
@@ -123,10 +124,25 @@ on_the_wire()
 	return "$status"
 }
 
-# One process that is both ends, on a link without CRC: payload is not copied there.
+# large FPDUS-OF-A FPDUS-OF-B
+large()
+{
+	local name="large FPDUs $1/$2"
+	agree 0 0 0 0 && setting srna large_fpdus "$1" && setting srnb large_fpdus "$2" || return
+	pair "rping, $name" 7174 in_b rping -s -a "$B4" -C 20 -S 60000 -V -- \
+		in_a rping -c -a "$B4" -C 20 -S 60000 -V
+	head -c 3000017 /dev/urandom > /tmp/sent
+	rm -f /tmp/received
+	SERVER_STATUS_COUNTS='' pair "rcopy, $name" 7427 in_b rcopy -- in_a rcopy /tmp/sent \
+		$B4:/tmp/received && run_check "the file is the same, $name" \
+		cmp /tmp/sent /tmp/received
+}
+
+# library MARKERS LARGE-FPDUS: one process that is both ends, on a link without CRC: payload is
+# not copied there.
 library()
 {
-	setting srn0 crc 0 && setting srn0 markers "$1" || return
+	setting srn0 crc 0 && setting srn0 markers "$1" && setting srn0 large_fpdus "$2" || return
 	SRN_SERVER_ADDR=10.1.0.1 ./verbs_test --gtest_brief=1 \
 		--gtest_filter='*Operations*:*Inline*:*Access*:*Atomic*:*Immediate*:Batch*:Flush*:Error*:-*16777216*'
 }
@@ -134,7 +150,7 @@ library()
 chmod +x verbs_test
 run_check "two links in two namespaces" two_namespaces
 run_check "a link on a dummy interface" dummy_link
-run_check "the defaults" test "$(setting srna crc)$(setting srna markers)" = 10
+run_check "the defaults" test "$(setting srna crc)$(setting srna markers)$(setting srna large_fpdus)" = 100
 check_fails "a senseless setting is refused" "Invalid argument" \
 	bash -c "echo perhaps > /sys/class/infiniband/srna/mpa/crc"
 combination 1 1 0 0
@@ -144,6 +160,10 @@ combination 0 0 1 1
 combination 1 1 1 1
 combination 1 0 1 0
 combination 0 0 0 1
-run_check "verbs without CRC" library 0
-run_check "verbs without CRC, with markers" library 1
+large 1 0
+large 1 1
+run_check "verbs without CRC" library 0 0
+run_check "verbs without CRC, with markers" library 1 0
+run_check "segments of TCP are short" ip link set lo mtu 1500
+run_check "verbs without CRC, with large FPDUs" library 0 1
 finish

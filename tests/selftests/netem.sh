@@ -115,19 +115,30 @@ steady_over()
 	return "$status"
 }
 
-# New connections of both ends with or without CRC: without, payload is not copied before TCP.
-crc()
+# setting NAME VALUE: of new connections of both ends.
+setting()
 {
-	echo "$1" > /sys/class/infiniband/srna/mpa/crc && echo "$1" > /sys/class/infiniband/srnb/mpa/crc
+	echo "$2" > "/sys/class/infiniband/srna/mpa/$1" && echo "$2" > "/sys/class/infiniband/srnb/mpa/$1"
 }
 
+# Without CRC payload is not copied before TCP.
 steady_without_crc()
 {
 	local status
-	crc 0 || return
+	setting crc 0 || return
 	steady_over "$@"
 	status=$?
-	crc 1
+	setting crc 1
+	return "$status"
+}
+
+steady_with_large_fpdus()
+{
+	local status
+	setting large_fpdus 1 || return
+	steady_without_crc "$@"
+	status=$?
+	setting large_fpdus 0
 	return "$status"
 }
 
@@ -195,6 +206,8 @@ if degrade delay 0ms; then
 	with_result "delay with jitter" steady_over delay 10ms 5ms
 	with_result "wrong bits in 1 %, which TCP sees" steady_over corrupt 1%
 	with_result "loss and another order, without CRC" steady_without_crc loss 1% \
+		delay 5ms reorder 25% 50%
+	with_result "the same with large FPDUs" steady_with_large_fpdus loss 1% \
 		delay 5ms reorder 25% 50%
 	with_result "everything at a time" steady_over delay 3ms 2ms loss 1% duplicate 2% \
 		reorder 10% corrupt 1%

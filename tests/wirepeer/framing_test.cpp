@@ -288,5 +288,79 @@ TEST(NoCrc, rfc5044_7_1_1_unless_the_peer_wants_it) {
     }
 }
 
+/// The segments of the message that comes next, one behind another, put together.
+bytes read_parts(framed_session& f, std::size_t& largest) {
+    bytes all;
+    largest = 0;
+    for (bool last = false; !last;) {
+        const segment part = f.wire.read_segment();
+        EXPECT_EQ(part.tagged ? part.to : part.mo, all.size());
+        largest = std::max(largest, ulpdu(part).size());
+        append(all, part.payload);
+        last = part.last;
+    }
+    return all;
+}
+
+/// By the longest segment of TCP.
+class LargeFpdus : public ::testing::TestWithParam<int> {
+protected:
+    static constexpr std::size_t limit = 64'768;
+
+private:
+    link_setting large_{"large_fpdus", true};
+};
+
+// Section 3: what MPA may hand on at most. A segment of TCP is no limit, where the link says so.
+TEST_P(LargeFpdus, rfc5044_3_up_to_the_limit) {
+    const bytes text = pattern(200'001);
+    std::size_t largest = 0;
+    framed_session f({.crc = false}, receives, GetParam());
+    must(f.s.end.qp().send(arena::get().outbox(text), {.id = 5}));
+    EXPECT_TRUE(read_parts(f, largest) == text);
+    EXPECT_LE(largest, limit);
+    EXPECT_GT(largest, limit * 9 / 10);
+    f.s.expect_status(5, IBV_WC_SUCCESS);
+
+    must(f.s.end.qp().write(arena::get().outbox(text), {.addr = 0, .rkey = their_stag}, {.id = 6}));
+    EXPECT_TRUE(read_parts(f, largest) == text);
+    EXPECT_LE(largest, limit);
+    EXPECT_GT(largest, limit * 9 / 10);
+    f.s.expect_status(6, IBV_WC_SUCCESS);
+}
+
+TEST_P(LargeFpdus, rfc5044_3_of_a_read_response) {
+    const bytes text = pattern(200'001);
+    auto source = must(softrnic::buffer::create(arena::get().domain(), text.size(),
+                                                softrnic::access::remote_read));
+    std::ranges::copy(std::as_bytes(std::span(text)), source.bytes().begin());
+    const softrnic::remote_slice named = source.remote();
+    std::size_t largest = 0;
+    framed_session f({.crc = false}, receives, GetParam());
+    f.wire.send(make_read_request(1, {.sink_stag = 3,
+                                      .size = static_cast<std::uint32_t>(text.size()),
+                                      .source_stag = named.rkey,
+                                      .source_to = named.addr}));
+    EXPECT_TRUE(read_parts(f, largest) == text);
+    EXPECT_LE(largest, limit);
+    EXPECT_GT(largest, limit * 9 / 10);
+}
+
+// Where there are CRCs or markers they come as often as ever.
+TEST_P(LargeFpdus, rfc5044_4_5_but_not_with_crc_or_markers) {
+    for (const bool crc : {false, true}) {
+        framed_session f({.crc = crc, .markers_from_verbs = !crc}, receives, GetParam());
+        const bytes text = pattern(20'000);
+        std::size_t largest = 0;
+        must(f.s.end.qp().send(arena::get().outbox(text), {.id = 5}));
+        EXPECT_TRUE(read_parts(f, largest) == text);
+        EXPECT_LT(largest, static_cast<std::size_t>(GetParam()));
+        f.s.expect_status(5, IBV_WC_SUCCESS);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(, LargeFpdus, ::testing::Values(536, 1001, 1460, 8948),
+                         [](const auto& test) { return "mss_" + std::to_string(test.param); });
+
 }  // namespace
 }  // namespace wirepeer
