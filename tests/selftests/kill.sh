@@ -28,19 +28,34 @@ start_server_of_batch()
 
 start_client()
 {
-	./load run "$A1" "$PORT" 9999 1 "$RANDOM" > "/tmp/client.$1.log" 2>&1 &
+	# Not below: a background process has random numbers of its own, which no seed decides.
+	local seed=$RANDOM
+	./load run "$A1" "$PORT" 9999 1 "$seed" > "/tmp/client.$1.log" 2>&1 &
 	clients[$1]=$!
 }
 
 # The first of a group may not even have come to main(), the last works.
-random_moment() { sleep "0.$(printf '%03d' $((RANDOM % 700)))"; }
+random_moment()
+{
+	local moment
+	printf -v moment '0.%03d' $((RANDOM % 700))
+	sleep "$moment"
+}
 
+# To $ORDER.
 random_order()
 {
-	local i
+	local i other kept
+	ORDER=()
 	for ((i = 0; i < AT_ONCE; i++)); do
-		echo "$RANDOM $i"
-	done | sort -n | cut -d' ' -f2
+		ORDER[i]=$i
+	done
+	for ((i = AT_ONCE - 1; i > 0; i--)); do
+		other=$((RANDOM % (i + 1)))
+		kept=${ORDER[i]}
+		ORDER[i]=${ORDER[other]}
+		ORDER[other]=$kept
+	done
 }
 
 process_gone() { ! kill -0 "$1" 2> /dev/null; }
@@ -98,7 +113,8 @@ clients_killed()
 		for ((i = 0; i < AT_ONCE; i++)); do
 			start_client "$i"
 		done
-		for i in $(random_order); do
+		random_order
+		for i in "${ORDER[@]}"; do
 			random_moment
 			kill_process "${clients[i]}" || return
 		done

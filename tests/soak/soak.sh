@@ -27,12 +27,14 @@ ACTIONS=(
 [[ -z ${THINGS:-} ]] || read -ra ACTIONS <<< "$THINGS"
 declare -A DONE=() FAILED=()
 
-between() { echo $(($1 + RANDOM % ($2 - $1 + 1))); }
-one_of() { shift $((RANDOM % $#)) && echo "$1"; }
+# To $CHOSEN: a subshell would have random numbers of its own, which no seed decides.
+between() { CHOSEN=$(($1 + RANDOM % ($2 - $1 + 1))); }
+one_of() { shift $((RANDOM % $#)) && CHOSEN=$1; }
 
 server_killed()
 {
-	sleep "0.$(between 0 9)"
+	between 0 9
+	sleep "0.$CHOSEN"
 	kill -KILL "$server"
 	wait "$server" 2> /dev/null
 	ip netns exec b ./load serve "$B4" "$PORT" "$LOAD_TIME" > "$server_log" 2>&1 &
@@ -42,7 +44,8 @@ server_killed()
 
 client_killed()
 {
-	sleep "0.$(between 0 9)"
+	between 0 9
+	sleep "0.$CHOSEN"
 	kill -KILL "$client"
 	wait "$client" 2> /dev/null
 	ip netns exec a ./load run "$B4" "$PORT" "$LOAD_TIME" 3 "$round" > "$client_log" 2>&1 &
@@ -54,13 +57,16 @@ client_killed()
 bad_network()
 {
 	local kind
-	kind=$(one_of "loss 3%" "delay 5ms 3ms" "delay 10ms reorder 30% 50%" "duplicate 5%" \
-		"corrupt 1%" "loss 2% corrupt 0.5% duplicate 2% delay 2ms 1ms")
-	one_of "tx off" "tx on" | xargs -n 2 ip netns exec a ethtool -K va > /dev/null
+	one_of on off
+	in_a ethtool -K va tx "$CHOSEN" > /dev/null
+	one_of "loss 3%" "delay 5ms 3ms" "delay 10ms reorder 30% 50%" "duplicate 5%" \
+		"corrupt 1%" "loss 2% corrupt 0.5% duplicate 2% delay 2ms 1ms"
+	kind=$CHOSEN
 	# shellcheck disable=SC2086
 	tc -n a qdisc add dev va root netem $kind && tc -n b qdisc add dev vb root netem $kind ||
 		return
-	sleep "$(between 2 6)"
+	between 2 6
+	sleep "$CHOSEN"
 	tc -n a qdisc del dev va root
 	tc -n b qdisc del dev vb root
 	goes_on && end_load
@@ -68,10 +74,12 @@ bad_network()
 
 strangers()
 {
-	local i
+	local i size
 	for i in {1..20}; do
-		head -c $((RANDOM % 4000)) /dev/urandom |
-			ip netns exec a timeout 2 nc -q "$(between 0 1)" "$B4" "$PORT" > /dev/null &
+		size=$((RANDOM % 4000))
+		between 0 1
+		head -c $size /dev/urandom |
+			ip netns exec a timeout 2 nc -q "$CHOSEN" "$B4" "$PORT" > /dev/null &
 	done
 	sleep 3
 	goes_on && end_load
@@ -80,8 +88,10 @@ strangers()
 perftest()
 {
 	local tool options
-	tool=$(one_of ib_write_bw ib_read_bw ib_send_bw ib_send_lat ib_write_lat ib_read_lat)
-	options=(-R -F -s "$(one_of 1 64 4096 65536)" -n 200 -p 7800)
+	one_of ib_write_bw ib_read_bw ib_send_bw ib_send_lat ib_write_lat ib_read_lat
+	tool=$CHOSEN
+	one_of 1 64 4096 65536
+	options=(-R -F -s "$CHOSEN" -n 200 -p 7800)
 	end_load || return
 	CLIENT_LOG=/tmp/perftest.log
 	# A client that comes before the server listens again is refused.
@@ -113,14 +123,16 @@ rpings()
 {
 	timeout -k 2 $((PATIENCE * 2)) ip netns exec b rping -s -a "$B4" -C 50 -V > /dev/null 2>&1 &
 	wait_listening 7174 || return
-	timeout -k 2 "$PATIENCE" ip netns exec a rping -c -a "$B4" -C 50 -S "$(between 100 60000)" -V && end_load
+	between 100 60000
+	timeout -k 2 "$PATIENCE" ip netns exec a rping -c -a "$B4" -C 50 -S "$CHOSEN" -V && end_load
 }
 
 verbs_tests()
 {
 	local suites
-	suites=$(one_of 'Batch.*:Posting.*' 'Srq*.*:Completion*.*' 'Flush.*:*Access*.*' \
-		'Small/*:Inline/*' 'Limits.*:Connection.*' 'Concurrency.*:Deregistration.*')
+	one_of 'Batch.*:Posting.*' 'Srq*.*:Completion*.*' 'Flush.*:*Access*.*' \
+		'Small/*:Inline/*' 'Limits.*:Connection.*' 'Concurrency.*:Deregistration.*'
+	suites=$CHOSEN
 	SRN_SERVER_ADDR=$A1 timeout -k 2 $((PATIENCE * 4)) ./verbs_test --gtest_filter="$suites:-Limits.AsMany*" \
 		--gtest_shuffle --gtest_random_seed=$((RANDOM % 99999)) > /tmp/verbs.log 2>&1 || {
 		echo "verbs_test $suites: status $?"
@@ -168,10 +180,23 @@ reference_objects()
 		awk '{ all += $2 } END { print all + 0 }'
 }
 
+# How the links of the next thing send. Where the network spoils bytes only a CRC finds out.
+choose_settings()
+{
+	local parameters=/sys/module/softrnic/parameters
+	one_of 0 1
+	[[ $1 != bad_network ]] || CHOSEN=1
+	echo "$CHOSEN" > $parameters/crc
+	one_of 0 1
+	echo "$CHOSEN" > $parameters/large_fpdus
+	settings="crc $(< $parameters/crc), large_fpdus $(< $parameters/large_fpdus)"
+}
+
 act()
 {
 	local action=$1
 	round=$((round + 1))
+	choose_settings "$action"
 	two_namespaces 1500 > /dev/null && start_load && "$action"
 }
 
@@ -187,9 +212,10 @@ progress()
 one_thing()
 {
 	local action
-	action=$(one_of "${ACTIONS[@]}")
+	one_of "${ACTIONS[@]}"
+	action=$CHOSEN
 	if ! act "$action" > /tmp/action.log 2>&1; then
-		FAILED[$action]="thing $round: $(tail -n 20 /tmp/action.log)
+		FAILED[$action]="thing $round, $settings: $(tail -n 20 /tmp/action.log)
 $(tail -n 2 "$client_log" "$server_log")"
 		note "thing $round, $action, went wrong: ${FAILED[$action]}"
 	fi
