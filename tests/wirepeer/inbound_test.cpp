@@ -3,6 +3,8 @@
 // sizes, and every way in which TCP may cut the stream.
 #include <algorithm>
 #include <array>
+#include <fstream>
+#include <list>
 #include <numeric>
 
 #include "session.hpp"
@@ -433,6 +435,36 @@ TEST_P(Spoiled, HeaderCutOff) {
 
 INSTANTIATE_TEST_SUITE_P(, Spoiled, ::testing::ValuesIn(spoiled_messages),
                          [](const auto& test) { return test.param.name; });
+
+/// Memory of the machine that nobody uses, in KiB.
+long free_kib() {
+    std::ifstream file("/proc/meminfo");
+    std::string word;
+    while (file >> word)
+        if (long kib = 0; word == "MemFree:" && file >> kib) return kib;
+    throw std::runtime_error("/proc/meminfo does not say what is free");
+}
+
+// An FPDU that never ends costs what the longest one may have, however much of it comes.
+TEST(Endless, rfc5044_6_is_kept_up_to_its_length) {
+    constexpr long each = 64, slack = 4096;
+    constexpr int many = 256;
+    bytes sent = fpdu(make_write(unused_stag, 0, bytes(65'500, poison)));
+    sent.resize(sent.size() - crc_length);
+    session_options options;
+    options.posted = 1;
+    std::list<session> all;
+    for (int i = 0; i < many; ++i) all.emplace_back(options);
+    const long before = free_kib();
+    for (const session& s : all) s.wire.send(sent);
+    const long held = before - free_kib();
+    EXPECT_LE(held, many * each + slack);
+    // Else it is not this that has been looked at.
+    EXPECT_GE(held, many * each - slack);
+    all.clear();
+    EXPECT_LE(before - free_kib(), slack);
+    arena::get().expect_free_of(poison);
+}
 
 // Padding is of any value, as long as the CRC is over it.
 TEST(Padding, rfc5044_4_1_is_ignored) {
