@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // How a stream ends when the peer wishes it: Terminates, closing in good order, and anything else.
 #include <array>
+#include <atomic>
+#include <chrono>
+#include <fstream>
 
 #include "session.hpp"
+#include "softrnic-abi.h"
 
 namespace wirepeer {
 namespace {
@@ -184,6 +188,40 @@ TEST(Closed, rfc5040_6_2_by_the_verbs_side) {
         s.expect_status(3, IBV_WC_SUCCESS);
         s.expect_ended(1);
     }
+}
+
+/// What the kernel shares with this process of the queue pair that is connected and to which so
+/// many receives have been posted.
+srn_qp_ctrl& shared_control(std::uint32_t posted) {
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+        if (line.find("uverbs") == std::string::npos) continue;
+        std::size_t used = 0;
+        const std::uintptr_t from = std::stoull(line, &used, 16);
+        const std::uintptr_t to = std::stoull(line.substr(used + 1), nullptr, 16);
+        for (std::uintptr_t page = from; page < to; page += 4096) {
+            // NOLINTNEXTLINE(performance-no-int-to-ptr): this is what the file says
+            auto* control = reinterpret_cast<srn_qp_ctrl*>(page);
+            if (control->state == SRN_QP_CONNECTED && control->rq_prod == posted) return *control;
+        }
+    }
+    throw std::runtime_error("no such queue pair in /proc/self/maps");
+}
+
+// What has been posted counts when the kernel is told of it. A process that never tells does not
+// hold up its own end.
+TEST(Closed, rfc5040_6_2_with_a_post_that_nobody_rings_for) {
+    session_options options;
+    options.posted = 29;
+    // So few that the kernel has no room for copies before it is told of one.
+    options.sends = 4;
+    session s(options);
+    std::atomic_ref(shared_control(options.posted).sq_prod).store(1);
+    const auto begin = std::chrono::steady_clock::now();
+    must(s.end.disconnect());
+    s.wire.expect_closed();
+    // The limit for what is posted is 10 s.
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
 // RFC 5044 section 8, error 1: inside of an FPDU it is a loss.

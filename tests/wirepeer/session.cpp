@@ -16,8 +16,6 @@ constexpr std::uint32_t region_size = 1000;
 constexpr unsigned region_count = 7;
 constexpr std::size_t box_size = std::size_t{1} << 20;
 
-constexpr std::uint32_t send_depth = 32;
-
 /// Below those that TCP hands out, one of which may be taken for rdma_cm by chance.
 constexpr std::uint16_t listening_port = 7171;
 
@@ -139,7 +137,7 @@ session::session(const session_options& options) {
 }
 
 void session::prepare(const session_options& options) {
-    must(end.create_queues({.max_send_wr = send_depth,
+    must(end.create_queues({.max_send_wr = options.sends,
                             .max_recv_wr = std::max(options.posted, 1U),
                             .domain = &arena::get().domain()}));
     for (std::uint32_t i = 0; i < options.posted; ++i)

@@ -73,6 +73,8 @@ struct session_options {
     /// Of the receives that are posted before the connection is made.
     std::uint32_t posted = receives;
     std::uint32_t size = receive_size;
+    /// Room for so many work requests in the send queue.
+    std::uint32_t sends = 32;
     softrnic::connect_options verbs{.timeout = patience};
     /// As initiator: send the empty Write that lets the other side speak.
     bool first_fpdu = true;
