@@ -42,7 +42,8 @@ struct srn_tx_batch *srn_batch_get(bool may_sleep)
 	if (!b && !may_sleep)
 		b = this_cpu_xchg(spares.process, NULL);
 	if (!b)
-		b = kmalloc(sizeof(*b), GFP_NOWAIT | __GFP_NOWARN);
+		b = kmalloc(sizeof(*b), __GFP_NOWARN | (may_sleep ? GFP_NOIO | __GFP_NORETRY :
+								    GFP_NOWAIT));
 	if (b) {
 		b->bytes = 0;
 		b->num_iov = 0;
@@ -115,19 +116,32 @@ bool srn_batch_refers(const struct srn_tx_batch *b, const struct srn_mem *mem)
 	return false;
 }
 
-/**
- * srn_batch_valid - may it leave?
- * @b: batch
- *
- * Memory of a region that has been deregistered must not leave any more.
- */
-bool srn_batch_valid(const struct srn_tx_batch *b)
+/* Let go of the first @num regions. */
+static void unhold(const struct srn_tx_batch *b, u32 num)
 {
+	while (num--)
+		if (b->mems[num]->type == SRN_MEM_USER)
+			srn_mem_end(b->mems[num]);
+}
+
+/*
+ * Memory of a region that has been deregistered must not leave any more: who deregisters it waits
+ * until what is just being copied has been. A kernel consumer's has to stay until what was posted
+ * is complete, and where a peer may take a region from it softirq waits, so that is not held.
+ * Return: false if one is not valid any more.
+ */
+static bool hold(const struct srn_tx_batch *b)
+{
+	struct srn_mem *mem;
 	u32 i;
 
-	for (i = 0; i < b->num_mems; i++)
-		if (!READ_ONCE(b->mems[i]->valid))
-			return false;
+	for (i = 0; i < b->num_mems; i++) {
+		mem = b->mems[i];
+		if (mem->type == SRN_MEM_USER ? srn_mem_begin(mem) : READ_ONCE(mem->valid))
+			continue;
+		unhold(b, i);
+		return false;
+	}
 	return true;
 }
 
@@ -210,10 +224,11 @@ int srn_batch_push(struct srn_tx_batch *b, struct socket *sock, bool may_sleep)
 	int ret;
 
 	while (iov_iter_count(&b->iter)) {
-		if (!srn_batch_valid(b))
+		if (!hold(b))
 			return -EFAULT;
 		ret = may_sleep ? srn_send_some(sock, &b->iter, MSG_DONTWAIT) :
 				  send_some_softirq(sock, &b->iter);
+		unhold(b, b->num_mems);
 		if (ret < 0)
 			return ret;
 	}

@@ -72,7 +72,6 @@ bool srn_batch_put_atomic(struct srn_tx_batch *b);
 void srn_batch_void(struct srn_tx_batch *b);
 void srn_batch_refer(struct srn_tx_batch *b, struct srn_mem *mem);
 bool srn_batch_refers(const struct srn_tx_batch *b, const struct srn_mem *mem);
-bool srn_batch_valid(const struct srn_tx_batch *b);
 void srn_batch_close(struct srn_tx_batch *b);
 int srn_batch_push(struct srn_tx_batch *b, struct socket *sock, bool may_sleep);
 int srn_send_some(struct socket *sock, struct iov_iter *iter, int flags);

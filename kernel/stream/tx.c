@@ -2,6 +2,7 @@
 /*
  * The transmit engine: who transmits, and when. One pending batch goes to the socket.
  */
+#include <linux/delay.h>
 #include <linux/sched/mm.h>
 #include <linux/tcp.h>
 #include <net/tcp.h>
@@ -190,7 +191,8 @@ static void tx_run(struct srn_stream *s, bool may_sleep)
 	int kicks;
 
 	do {
-		kicks = atomic_read(&s->tx_kicks);
+		/* Acquire: what a kick that is counted here was for is seen from here on. */
+		kicks = atomic_read_acquire(&s->tx_kicks);
 		result = tx_rounds(s, &left, may_sleep);
 		if (result != ROUND_STOP) {
 			/* The worker inherits the role, so tx_kicks stays. */
@@ -352,6 +354,21 @@ static void count_terminate(struct srn_stream *s, u32 len)
 	srn_tally_flush(s->counters, SRN_TX, &s->tx_tally);
 }
 
+/* Finish the pending batch. Its memory must not be held while the peer is waited for. */
+static int push_until(struct srn_stream *s, unsigned long end)
+{
+	int ret;
+
+	if (!s->batch)
+		return 0;
+	while ((ret = srn_batch_push(s->batch, s->sock, true)) == -EAGAIN) {
+		if (time_after_eq(jiffies, end))
+			return -ETIMEDOUT;
+		msleep(20);
+	}
+	return ret;
+}
+
 static int send_until(struct socket *sock, struct iov_iter *iter, unsigned long end)
 {
 	if (time_after_eq(jiffies, end))
@@ -378,15 +395,11 @@ int srn_tx_terminate(struct srn_stream *s, const u8 *payload, u32 len)
 	unsigned long end = jiffies + TERMINATE_TIMEOUT;
 	struct iov_iter iter;
 	struct kvec iov;
-	int ret = 0;
+	int ret;
 
-	while (s->batch && iov_iter_count(&s->batch->iter) && ret >= 0) {
-		if (!srn_batch_valid(s->batch))
-			return -EFAULT;
-		ret = send_until(s->sock, &s->batch->iter, end);
-	}
-	if (ret < 0 || !payload)
-		return min(ret, 0);
+	ret = push_until(s, end);
+	if (ret || !payload)
+		return ret;
 	iov.iov_base = fpdu;
 	iov.iov_len = srn_frame_terminate(&s->framer, fpdu, payload, len);
 	iov_iter_kvec(&iter, ITER_SOURCE, &iov, 1, iov.iov_len);

@@ -104,7 +104,8 @@ enum srn_mem_fault srn_mem_check(const struct srn_mem *mem, const struct ib_pd *
  * srn_mem_begin - open an access
  * @mem: region, found under the RCU read lock that is still held, or referenced
  *
- * Context: bottom halves disabled until srn_mem_end(). Must not sleep in between.
+ * Context: bottom halves disabled until srn_mem_end(), and no sleep in between. But for a region
+ * of a process: nobody waits for that in softirq, so one may.
  *
  * Return: false if the region is not valid any more.
  */
@@ -131,7 +132,10 @@ void srn_mem_end(struct srn_mem *mem)
 	atomic_dec(&mem->accesses);
 }
 
-/* No access is open and none can be opened when this returns. */
+/*
+ * No access is open and none can be opened when this returns. With PREEMPT_RT whoever has one open
+ * may be preempted, and this goes on for as long.
+ */
 static void mem_revoke(struct srn_mem *mem)
 {
 	WRITE_ONCE(mem->valid, false);
@@ -195,6 +199,20 @@ static int window_invalidate(struct srn_mem *window, u32 qpn)
 	return ret;
 }
 
+/* It may have been invalidated by somebody else, and be registered again with another key. */
+static int fast_reg_invalidate(struct srn_mem *mem, u32 stag)
+{
+	int ret = -ENOENT;
+
+	spin_lock(&mem->lock);
+	if (mem->valid && mem->stag == stag) {
+		mem_revoke(mem);
+		ret = 0;
+	}
+	spin_unlock(&mem->lock);
+	return ret;
+}
+
 /**
  * srn_mem_invalidate - execute a local or remote invalidation
  * @ibqp: queue pair
@@ -225,7 +243,7 @@ int srn_mem_invalidate(const struct ib_qp *ibqp, u32 stag, bool remote)
 	else if (mem->type == SRN_MEM_WINDOW)
 		ret = window_invalidate(mem, ibqp->qp_num);
 	else if (mem->type == SRN_MEM_FAST_REG)
-		mem_revoke(mem);
+		ret = fast_reg_invalidate(mem, stag);
 	else
 		ret = -EACCES;
 	rcu_read_unlock();
@@ -239,7 +257,7 @@ int srn_mem_invalidate(const struct ib_qp *ibqp, u32 stag, bool remote)
  * @key: STag with the key to use from now on
  * @access: IB_ACCESS_* to grant
  *
- * Context: any.
+ * Context: any, bottom halves disabled.
  *
  * Return: 0, or -EINVAL if the region is valid already, foreign, or of another index.
  */
@@ -247,9 +265,13 @@ int srn_mem_fast_register(const struct ib_pd *pd, struct ib_mr *ibmr, u32 key, u
 {
 	struct srn_mem *mem = to_srn_mr(ibmr)->mem;
 
-	if (mem->type != SRN_MEM_FAST_REG || mem->pd != pd || READ_ONCE(mem->valid) ||
-	    (key ^ mem->stag) >> 8)
+	if (mem->type != SRN_MEM_FAST_REG || mem->pd != pd || (key ^ mem->stag) >> 8)
 		return -EINVAL;
+	spin_lock(&mem->lock);
+	if (mem->valid) {
+		spin_unlock(&mem->lock);
+		return -EINVAL;
+	}
 	mem->iova = ibmr->iova;
 	mem->length = ibmr->length;
 	mem->access = access;
@@ -258,6 +280,7 @@ int srn_mem_fast_register(const struct ib_pd *pd, struct ib_mr *ibmr, u32 key, u
 	WRITE_ONCE(mem->stag, key);
 	/* Whoever sees it valid sees the rest. */
 	smp_store_release(&mem->valid, true);
+	spin_unlock(&mem->lock);
 	return 0;
 }
 

@@ -64,7 +64,10 @@ struct srn_mem {
 	struct srn_device *dev;
 
 	atomic_t windows;	/* bound to this region; negative: it is being deregistered */
-	/* A window: its fields change under this lock, and only while it is not valid. */
+	/*
+	 * A window or a fast registration: its fields change under this lock, and only while it
+	 * is not valid.
+	 */
 	spinlock_t lock;
 	u8 window_type;		/* enum ib_mw_type, 0: being deallocated */
 	u32 qpn;		/* the only queue pair that it serves, 0: all of the PD */

@@ -2,6 +2,7 @@
 /*
  * Memory region verbs.
  */
+#include <linux/delay.h>
 #include <linux/slab.h>
 
 #include "../compat/compat.h"
@@ -222,8 +223,9 @@ int srn_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	xa_erase(&mem->dev->mems, mem->stag >> 8);
 	/* Pairs with the barrier in srn_mem_begin(). */
 	smp_mb();
+	/* Whoever has one open may be of a lower priority, or asleep. */
 	while (atomic_read(&mem->accesses))
-		cond_resched();
+		usleep_range(10, 50);
 	mr_free(mr);
 	return 0;
 }

@@ -649,7 +649,8 @@ void srn_qp_rx_done(struct srn_stream *s)
 	if (rx->notify_send) {
 		rx->notify_send = false;
 		srn_sq_complete(qp);
-		/* An orderly close waits for the last Read. */
+		/* An orderly close waits for the last Read: it sets SQD, then looks at sq.cons. */
+		smp_mb();
 		if (READ_ONCE(qp->state) == IB_QPS_SQD)
 			srn_stream_kick_async(&qp->stream);
 	}

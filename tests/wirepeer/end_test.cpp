@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // How a stream ends when the peer wishes it: Terminates, closing in good order, and anything else.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <fstream>
+#include <optional>
+#include <thread>
 
-#include "session.hpp"
+#include "framing.hpp"
 #include "softrnic-abi.h"
+#include "violations.hpp"
 
 namespace wirepeer {
 namespace {
@@ -222,6 +226,49 @@ TEST(Closed, rfc5040_6_2_with_a_post_that_nobody_rings_for) {
     s.wire.expect_closed();
     // The limit for what is posted is 10 s.
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+}
+
+/// Sockets that are made meanwhile have room for one buffer of what they send.
+class small_send_buffers {
+public:
+    small_send_buffers() {
+        std::ifstream now(file);
+        std::getline(now, before_);
+        std::ofstream(file) << "4096 4608 4608";
+    }
+    ~small_send_buffers() { std::ofstream(file) << before_; }
+    small_send_buffers(const small_send_buffers&) = delete;
+    small_send_buffers& operator=(const small_send_buffers&) = delete;
+
+private:
+    static constexpr const char* file = "/proc/sys/net/ipv4/tcp_wmem";
+    std::string before_;
+};
+
+// RFC 5040 section 8.1.1: nothing of a region leaves when it has been deregistered, also where the
+// peer has had the rest of a Read Response and the Terminate behind it wait.
+TEST(Terminated, rfc5040_8_1_1_with_a_region_that_goes_meanwhile) {
+    constexpr std::size_t size = 16U << 20U;
+    // More than a header could have.
+    constexpr int run = 64;
+    bytes memory(size);
+    const small_send_buffers few;
+    framed_session f({.crc = false});
+    std::optional<softrnic::mr> source(
+        must(softrnic::mr::create(arena::get().domain(), std::as_writable_bytes(std::span(memory)),
+                                  softrnic::access::remote_read)));
+    f.wire.send(make_read_request(1, {.sink_stag = 3,
+                                      .size = size,
+                                      .source_stag = source->remote().rkey,
+                                      .source_to = source->remote().addr}));
+    std::this_thread::sleep_for(10 * moment);
+    f.wire.send(make_write(unused_stag, 0, pattern(5)));
+    std::this_thread::sleep_for(5 * moment);
+    source.reset();
+    std::ranges::fill(memory, poison);
+    const bytes rest = f.s.wire.read_to_end();
+    EXPECT_LT(rest.size(), size);
+    EXPECT_EQ(std::search_n(rest.begin(), rest.end(), run, poison), rest.end());
 }
 
 // RFC 5044 section 8, error 1: inside of an FPDU it is a loss.

@@ -122,6 +122,19 @@ bytes tcp_stream::read(std::size_t count) const {
     return got;
 }
 
+bytes tcp_stream::read_to_end() const {
+    constexpr std::size_t step = 65536;
+    bytes got;
+    for (std::size_t n = step; n > 0;) {
+        const std::size_t have = got.size();
+        got.resize(have + step);
+        wait_readable(fd_, "bytes of the other side, or the end");
+        n = read_some(std::span(got).subspan(have));
+        got.resize(have + n);
+    }
+    return got;
+}
+
 mpa_frame tcp_stream::read_frame(bool reply) const {
     bytes whole = read(frame_head);
     append(whole, read(private_length(whole)));

@@ -52,6 +52,8 @@ public:
     /// A whole message, put together from its segments. Its `payload` is all of it.
     [[nodiscard]] segment read_message(std::vector<segment>* parts = nullptr) const;
 
+    /// All that comes until the other side closes.
+    [[nodiscard]] bytes read_to_end() const;
     /// The other side closes in good order, without another byte.
     void expect_closed() const;
     /// The other side closes or resets, without another byte.
