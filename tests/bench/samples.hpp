@@ -31,6 +31,7 @@ struct cell {
     /// operation.
     cell of_tcp() const;
 
+    // NOLINTNEXTLINE(modernize-use-nullptr): there is no pointer here
     auto operator<=>(const cell&) const = default;
 };
 

@@ -4,8 +4,9 @@
 // prints zeros. Here gettimeofday() is the cycle counter itself, at a rate that was measured
 // carefully.
 #include <sys/time.h>
-#include <time.h>
 #include <x86intrin.h>
+
+#include <ctime>
 
 #include <cstdint>
 #include <limits>

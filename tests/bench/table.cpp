@@ -2,6 +2,7 @@
 #include "table.hpp"
 
 #include <array>
+#include <cmath>
 #include <fstream>
 #include <set>
 #include <stdexcept>
@@ -45,7 +46,7 @@ void write_row(std::ostream& out, const samples& all, const std::string& rig, co
         const cell where = driver == "tcp" ? c.of_tcp() : c;
         out << " | " << figure(all.median(rig, driver, where, m));
         if (const auto spread = all.spread(rig, driver, where, m))
-            out << " (" << static_cast<int>(*spread + 0.5) << ")";
+            out << " (" << std::lround(*spread) << ")";
     }
     out << " |\n";
 }

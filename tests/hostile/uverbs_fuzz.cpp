@@ -83,7 +83,7 @@ public:
 
     /// Pointers that a program should not hand out.
     std::uint64_t bad_pointer() {
-        const std::uint64_t user = reinterpret_cast<std::uintptr_t>(user_);
+        const auto user = reinterpret_cast<std::uintptr_t>(user_);
         const std::array<std::uint64_t, 8> choice{
             0,     1,          user + room, user + room - 8, user + 1, 0xffff888000000000ULL,
             ~0ULL, ~0ULL << 12};
@@ -372,6 +372,7 @@ private:
     std::map<std::string, std::map<int, unsigned>> counts_;
 };
 
+// NOLINTNEXTLINE(readability-function-size): a table of commands
 command fuzzer::make_object() {
     switch (below(7)) {
         case 0: {
@@ -482,6 +483,7 @@ command fuzzer::make_object() {
     }
 }
 
+// NOLINTNEXTLINE(readability-function-size): a table of commands
 command fuzzer::use_object() {
     switch (below(9)) {
         case 0: {

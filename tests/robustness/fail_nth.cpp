@@ -46,7 +46,7 @@ public:
     }
 
 private:
-    void arm(unsigned nth) {
+    void arm(unsigned nth) const {
         const std::string text = std::to_string(nth);
         // A fault that was left hits the copy of this text, once.
         if (pwrite(fd_, text.data(), text.size(), 0) < 0 &&
@@ -280,8 +280,8 @@ std::vector<operation> connection_operations(const softrnic::address& where,
     for (const auto& [name, opcode] :
          {std::pair{"Write", IBV_WR_RDMA_WRITE}, std::pair{"Send", IBV_WR_SEND},
           std::pair{"Read", IBV_WR_RDMA_READ}})
-        all.push_back({name, [&c, opcode] { return c.post(opcode); }, [&c] { return c.complete(); },
-                       [&c] { c.repair(); }});
+        all.push_back({name, [&c, opcode = opcode] { return c.post(opcode); },
+                       [&c] { return c.complete(); }, [&c] { c.repair(); }});
     return all;
 }
 

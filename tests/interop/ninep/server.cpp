@@ -93,6 +93,7 @@ private:
 
 }  // namespace
 
+// NOLINTNEXTLINE(bugprone-exception-escape): what is thrown here ends the program, with its text
 int main(int argc, char** argv) {
     if (argc != 4) {
         std::fprintf(stderr, "%s\n", usage);

@@ -57,6 +57,7 @@ TEST(Atomic, FetchAddIsWhatTheRfcWrites) {
     std::mt19937_64 random(7306);
     for (int i = 0; i < 100'000; ++i) {
         const std::uint64_t a = random(), b = random();
+        // NOLINTNEXTLINE(misc-redundant-expression): each call gives another number
         const std::uint64_t mask = i % 3 == 0 ? 0 : random() & random();
         ASSERT_EQ(fetch_add(a, b, mask), add_by_bits(a, b, mask))
             << std::hex << a << ' ' << b << ' ' << mask;

@@ -97,7 +97,7 @@ TEST_P(MarkedStream, IsUnderstoodWithAMarkerAtEachOffset) {
 
 /// However it comes in, and however it was written.
 TEST_P(MarkedStream, IsUnderstoodInPiecesOfAnySize) {
-    for (const std::size_t piece : {1, 2, 3, 5, 13, 511, 512, 513, 4096}) {
+    for (const std::size_t piece : {1U, 2U, 3U, 5U, 13U, 511U, 512U, 513U, 4096U}) {
         sender s(GetParam());
         for (const std::uint32_t size : {0U, 1U, 480U, 484U, 488U, 1441U, 5000U, 65000U})
             s.send(size, static_cast<std::uint8_t>(size), piece);
@@ -154,7 +154,7 @@ TEST(Marker, HasTwoBitsThatDoNotMatter) {
 TEST(Marker, IsCoveredByTheCrc) {
     // Either half of a marker: within an FPDU, and in front of one. RFC 5044 section 8 has it that
     // a pointer is only wrong where the CRC is right.
-    for (const std::size_t at : {512, 514, 515, 0, 2}) {
+    for (const std::size_t at : {512U, 514U, 515U, 0U, 2U}) {
         sender s(true);
         s.send(2000);
         s.stream[at] ^= 4;
