@@ -34,7 +34,26 @@ void srn_settings_init(struct srn_device *dev)
 	dev->large_fpdus = READ_ONCE(large_fpdus);
 }
 
-static ssize_t store(bool *setting, const char *buf, size_t count)
+/* A bool of struct srn_device, with its place there. */
+struct setting {
+	struct device_attribute attr;
+	size_t offset;
+};
+
+static bool *value_of(struct device *device, struct device_attribute *attr)
+{
+	struct srn_device *dev = rdma_device_to_drv_device(device, struct srn_device, ibdev);
+
+	return (void *)dev + container_of(attr, struct setting, attr)->offset;
+}
+
+static ssize_t setting_show(struct device *device, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", READ_ONCE(*value_of(device, attr)));
+}
+
+static ssize_t setting_store(struct device *device, struct device_attribute *attr,
+			     const char *buf, size_t count)
 {
 	bool value;
 	int ret;
@@ -42,55 +61,29 @@ static ssize_t store(bool *setting, const char *buf, size_t count)
 	ret = kstrtobool(buf, &value);
 	if (ret)
 		return ret;
-	WRITE_ONCE(*setting, value);
+	WRITE_ONCE(*value_of(device, attr), value);
 	return count;
 }
 
-static struct srn_device *of(struct device *device)
-{
-	return rdma_device_to_drv_device(device, struct srn_device, ibdev);
-}
+static struct setting crc_setting = {
+	.attr = __ATTR(crc, 0644, setting_show, setting_store),
+	.offset = offsetof(struct srn_device, crc),
+};
 
-static ssize_t crc_show(struct device *device, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%d\n", READ_ONCE(of(device)->crc));
-}
+static struct setting markers_setting = {
+	.attr = __ATTR(markers, 0644, setting_show, setting_store),
+	.offset = offsetof(struct srn_device, markers),
+};
 
-static ssize_t crc_store(struct device *device, struct device_attribute *attr, const char *buf,
-			 size_t count)
-{
-	return store(&of(device)->crc, buf, count);
-}
-static DEVICE_ATTR_RW(crc);
-
-static ssize_t markers_show(struct device *device, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%d\n", READ_ONCE(of(device)->markers));
-}
-
-static ssize_t markers_store(struct device *device, struct device_attribute *attr,
-			     const char *buf, size_t count)
-{
-	return store(&of(device)->markers, buf, count);
-}
-static DEVICE_ATTR_RW(markers);
-
-static ssize_t large_fpdus_show(struct device *device, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%d\n", READ_ONCE(of(device)->large_fpdus));
-}
-
-static ssize_t large_fpdus_store(struct device *device, struct device_attribute *attr,
-				 const char *buf, size_t count)
-{
-	return store(&of(device)->large_fpdus, buf, count);
-}
-static DEVICE_ATTR_RW(large_fpdus);
+static struct setting large_fpdus_setting = {
+	.attr = __ATTR(large_fpdus, 0644, setting_show, setting_store),
+	.offset = offsetof(struct srn_device, large_fpdus),
+};
 
 static struct attribute *mpa_attributes[] = {
-	&dev_attr_crc.attr,
-	&dev_attr_markers.attr,
-	&dev_attr_large_fpdus.attr,
+	&crc_setting.attr.attr,
+	&markers_setting.attr.attr,
+	&large_fpdus_setting.attr.attr,
 	NULL
 };
 

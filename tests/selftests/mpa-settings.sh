@@ -31,19 +31,26 @@ agree()
 
 name_of() { echo "crc $1/$2, markers $3/$4"; }
 
+# transfers NAME SIZE: rping's messages have so many bytes.
+transfers()
+{
+	local name=$1
+	pair "rping, $name" 7174 in_b rping -s -a "$B4" -C 20 -S "$2" -V -- \
+		in_a rping -c -a "$B4" -C 20 -S "$2" -V
+	head -c 3000017 /dev/urandom > /tmp/sent
+	rm -f /tmp/received
+	SERVER_STATUS_COUNTS='' pair "rcopy, $name" 7427 in_b rcopy -- in_a rcopy /tmp/sent \
+		$B4:/tmp/received && run_check "the file is the same, $name" \
+		cmp /tmp/sent /tmp/received
+}
+
 # The whole set for one combination.
 combination()
 {
 	local name
 	name=$(name_of "$@")
 	agree "$@" || return
-	pair "rping, $name" 7174 in_b rping -s -a "$B4" -C 20 -S 30000 -V -- \
-		in_a rping -c -a "$B4" -C 20 -S 30000 -V
-	head -c 3000017 /dev/urandom > /tmp/sent
-	rm -f /tmp/received
-	SERVER_STATUS_COUNTS='' pair "rcopy, $name" 7427 in_b rcopy -- in_a rcopy /tmp/sent \
-		$B4:/tmp/received && run_check "the file is the same, $name" \
-		cmp /tmp/sent /tmp/received
+	transfers "$name" 30000
 	run_check "on the wire, $name" on_the_wire "$@"
 }
 
@@ -127,15 +134,8 @@ on_the_wire()
 # large FPDUS-OF-A FPDUS-OF-B
 large()
 {
-	local name="large FPDUs $1/$2"
 	agree 0 0 0 0 && setting srna large_fpdus "$1" && setting srnb large_fpdus "$2" || return
-	pair "rping, $name" 7174 in_b rping -s -a "$B4" -C 20 -S 60000 -V -- \
-		in_a rping -c -a "$B4" -C 20 -S 60000 -V
-	head -c 3000017 /dev/urandom > /tmp/sent
-	rm -f /tmp/received
-	SERVER_STATUS_COUNTS='' pair "rcopy, $name" 7427 in_b rcopy -- in_a rcopy /tmp/sent \
-		$B4:/tmp/received && run_check "the file is the same, $name" \
-		cmp /tmp/sent /tmp/received
+	transfers "large FPDUs $1/$2" 60000
 }
 
 # library MARKERS LARGE-FPDUS: one process that is both ends, on a link without CRC: payload is

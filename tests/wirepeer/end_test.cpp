@@ -228,23 +228,6 @@ TEST(Closed, rfc5040_6_2_with_a_post_that_nobody_rings_for) {
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
-/// Sockets that are made meanwhile have room for one buffer of what they send.
-class small_send_buffers {
-public:
-    small_send_buffers() {
-        std::ifstream now(file);
-        std::getline(now, before_);
-        std::ofstream(file) << "4096 4608 4608";
-    }
-    ~small_send_buffers() { std::ofstream(file) << before_; }
-    small_send_buffers(const small_send_buffers&) = delete;
-    small_send_buffers& operator=(const small_send_buffers&) = delete;
-
-private:
-    static constexpr const char* file = "/proc/sys/net/ipv4/tcp_wmem";
-    std::string before_;
-};
-
 // RFC 5040 section 8.1.1: nothing of a region leaves when it has been deregistered, also where the
 // peer has had the rest of a Read Response and the Terminate behind it wait.
 TEST(Terminated, rfc5040_8_1_1_with_a_region_that_goes_meanwhile) {
@@ -252,7 +235,8 @@ TEST(Terminated, rfc5040_8_1_1_with_a_region_that_goes_meanwhile) {
     // More than a header could have.
     constexpr int run = 64;
     bytes memory(size);
-    const small_send_buffers few;
+    // A socket has room for one buffer of what it sends.
+    const kernel_setting small("/proc/sys/net/ipv4/tcp_wmem", "4096 4608 4608");
     framed_session f({.crc = false});
     std::optional<softrnic::mr> source(
         must(softrnic::mr::create(arena::get().domain(), std::as_writable_bytes(std::span(memory)),

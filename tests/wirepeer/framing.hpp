@@ -10,17 +10,23 @@
 
 namespace wirepeer {
 
-/// A setting of the verbs side's link, until the end of the scope.
-class link_setting {
+/// What a file of the kernel's settings says until the end of the scope.
+class kernel_setting {
 public:
-    link_setting(const std::string& name, bool value);
-    link_setting(const link_setting&) = delete;
-    link_setting& operator=(const link_setting&) = delete;
-    ~link_setting();
+    kernel_setting(std::string file, const std::string& value);
+    kernel_setting(const kernel_setting&) = delete;
+    kernel_setting& operator=(const kernel_setting&) = delete;
+    ~kernel_setting();
 
 private:
     std::string file_;
     std::string before_;
+};
+
+/// A setting of the verbs side's link.
+class link_setting : public kernel_setting {
+public:
+    link_setting(const std::string& name, bool value);
 };
 
 /// A TCP stream and how far both directions have come.
