@@ -7,15 +7,18 @@
  * of one message each. It is recognised by doorbells that follow each other quickly while
  * the peer sends next to nothing; it may then wait with the next one until it has nothing else to
  * do, which the provider takes an empty completion queue for, or until there is a batch.
- * A timer looks after those who never get there, so that a message is late by LAZY_NS at
- * the most. Where too few messages have come together that did not pay; it takes longer
- * until it is tried again.
+ * A timer looks after those who never get there. It comes after LAZY_NS and, as long as it comes
+ * for nothing, ever more seldom: an interrupt each 100 µs would cost a fast stream more than
+ * its doorbells. So the last message of such a stream is late by MAX_LAZY_NS at the
+ * most, that of one that needs the timer by LAZY_NS. Where too few messages have come
+ * together that did not pay; it takes longer until it is tried again.
  */
 #include "../compat/compat.h"
 #include "doorbell.h"
 #include "qp.h"
 
 #define LAZY_NS		(100 * NSEC_PER_USEC)
+#define MAX_LAZY_NS	(8 * LAZY_NS)
 /* Doorbells of a stream are not further apart. */
 #define STREAM_GAP_NS	(5 * LAZY_NS)
 #define MIN_STREAK	4
@@ -23,18 +26,30 @@
 /* So many messages are worth the wait. */
 #define MIN_BATCH	4
 
+/* The process rings by itself, or has nothing to ring for and will go on soon. */
+static bool comes_for_nothing(struct srn_qp *qp)
+{
+	u64 since = ktime_get_ns() - READ_ONCE(qp->doorbell.idle_at);
+
+	if (since < LAZY_NS)
+		return true;
+	return since < STREAM_GAP_NS &&
+	       READ_ONCE(qp->ctrl->sq_prod) == READ_ONCE(qp->doorbell.taken);
+}
+
 /* In a stream it runs on and on; starting it for each batch would cost more. */
 static enum hrtimer_restart lazy_too_long(struct hrtimer *timer)
 {
 	struct srn_qp *qp = container_of(timer, struct srn_qp, doorbell.timer);
-	u64 since = ktime_get_ns() - READ_ONCE(qp->doorbell.idle_at);
+	struct srn_doorbell *d = &qp->doorbell;
 
-	if (since < LAZY_NS) {
-		hrtimer_forward_now(timer, ns_to_ktime(LAZY_NS - since));
+	if (comes_for_nothing(qp)) {
+		d->period = min_t(u32, 2 * d->period, MAX_LAZY_NS);
+		hrtimer_forward_now(timer, ns_to_ktime(d->period));
 		return HRTIMER_RESTART;
 	}
 	/* Before the transmitter looks again: it may have to start the timer anew. */
-	atomic_set_release(&qp->doorbell.timed, 0);
+	atomic_set_release(&d->timed, 0);
 	srn_stream_kick_async(&qp->stream);
 	return HRTIMER_NORESTART;
 }
@@ -98,7 +113,7 @@ static bool streams(struct srn_qp *qp)
 	if (d->lazy && !posted && quick)
 		return true;
 	WRITE_ONCE(d->idle_at, now);
-	d->taken = qp->sq.prod;
+	WRITE_ONCE(d->taken, qp->sq.prod);
 	d->received = segments;
 	d->streak = !d->lazy && posted && quick && quiet ? d->streak + 1 : 0;
 	if (!d->lazy) {
@@ -135,7 +150,9 @@ bool srn_doorbell_idle(struct srn_qp *qp)
 	WRITE_ONCE(qp->ctrl->sq_taken, d->taken);
 	if (ask(qp, SRN_KICK_LAZY))
 		return true;
-	if (!atomic_xchg(&d->timed, 1))
+	if (!atomic_xchg(&d->timed, 1)) {
+		d->period = LAZY_NS;
 		hrtimer_start(&d->timer, ns_to_ktime(LAZY_NS), HRTIMER_MODE_REL_SOFT);
+	}
 	return false;
 }

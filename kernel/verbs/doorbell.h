@@ -13,6 +13,7 @@ struct srn_qp;
  * struct srn_doorbell - of a process's send queue, kept by the active transmitter
  * @timer: looks at the queue if nobody rings
  * @timed: it will
+ * @period: after so many ns; changed by who has set @timed, and by the timer
  * @idle_at: when the transmitter stopped last, in ns
  * @taken: sq.prod at that time
  * @received: segments received until then
@@ -24,6 +25,7 @@ struct srn_qp;
 struct srn_doorbell {
 	struct hrtimer timer;
 	atomic_t timed;
+	u32 period;
 	u64 idle_at;
 	u32 taken;
 	u32 received;

@@ -90,7 +90,7 @@ count_for()
 	# Each of many queue pairs begins slowly, as TCP does; that is not what is asked for.
 	((qps < 64)) || count=64000
 	[[ $1 != rxe ]] || count=$((count / 4))
-	echo $((count / qps))
+	echo $((count / qps * BENCH_LONGER))
 }
 
 # The columns of perftest's result lines:

@@ -42,6 +42,12 @@ TEST_F(LazyDoorbell, WaitsForAnEmptyCompletionQueue) {
     EXPECT_EQ(kernel.doorbells[0].qp_handle, qp->handle);
 }
 
+TEST_F(LazyDoorbell, IsRungByWhoArmsTheCompletionQueue) {
+    EXPECT_EQ(send(1), 0);
+    EXPECT_EQ(req_notify_cq(cq, 0), 0);
+    EXPECT_EQ(kernel.doorbells.size(), 1U);
+}
+
 TEST_F(LazyDoorbell, IsRungOnceForWhatWasPosted) {
     EXPECT_EQ(send(1), 0);
     EXPECT_EQ(poll(), 0);

@@ -42,7 +42,10 @@ int poll_cq(ibv_cq* base, int count, ibv_wc* wc) noexcept {
 }
 
 int req_notify_cq(ibv_cq* base, int solicited_only) noexcept {
-    cq_of(base)->ring.arm(solicited_only != 0);
+    completion_queue& cq = *cq_of(base);
+    cq.ring.arm(solicited_only != 0);
+    // Who arms is about to sleep.
+    cq.lazy.ring_all();
     return 0;
 }
 
