@@ -111,6 +111,7 @@ int srn_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	if (!srn_count_inc(dev, SRN_LIMIT_CQ))
 		return -ENOMEM;
 	spin_lock_init(&cq->lock);
+	srn_watch_init(&cq->watch);
 	cq->depth = roundup_pow_of_two(attr->cqe);
 	cq->ctrl = srn_ring_alloc(udata, sizeof(*cq->ctrl) + cq->depth * sizeof(*cq->ring),
 				  &cq->map, &resp.map);
@@ -143,6 +144,7 @@ int srn_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {
 	struct srn_cq *cq = to_srn_cq(ibcq);
 
+	srn_watch_exit(&cq->watch);
 	srn_ring_free(cq->ctrl, cq->map);
 	srn_count_dec(to_srn_dev(ibcq->device), SRN_LIMIT_CQ);
 	return 0;

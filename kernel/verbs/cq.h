@@ -8,6 +8,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "device.h"
+#include "watch.h"
 
 /**
  * struct srn_cq - completion queue
@@ -20,6 +21,7 @@
  * @cons: CQEs polled by a kernel consumer
  * @depth: CQEs, a power of two
  * @overflow: an entry was lost, the queue is dead
+ * @watch: looks after processes that send to it
  */
 struct srn_cq {
 	struct ib_cq ibcq;
@@ -32,11 +34,19 @@ struct srn_cq {
 	u32 prod;
 	u32 cons;
 	bool overflow;
+
+	struct srn_watch watch;
 };
 
 static inline struct srn_cq *to_srn_cq(struct ib_cq *ibcq)
 {
 	return container_of(ibcq, struct srn_cq, ibcq);
+}
+
+/* Has its process taken all completions? It may say what it likes. */
+static inline bool srn_cq_is_polled(const struct srn_cq *cq)
+{
+	return READ_ONCE(cq->ctrl->cons) == READ_ONCE(cq->prod);
 }
 
 int srn_cq_push(struct srn_cq *cq, const struct srn_cqe *cqe);

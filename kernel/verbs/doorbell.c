@@ -7,52 +7,17 @@
  * of one message each. It is recognised by doorbells that follow each other quickly while
  * the peer sends next to nothing; it may then wait with the next one until it has nothing else to
  * do, which the provider takes an empty completion queue for, or until there is a batch.
- * A timer looks after those who never get there. It comes after LAZY_NS and, as long as it comes
- * for nothing, ever more seldom: an interrupt each 100 µs would cost a fast stream more than
- * its doorbells. So the last message of such a stream is late by MAX_LAZY_NS at the
- * most, that of one that needs the timer by LAZY_NS. Where too few messages have come
+ * Those who never get there are looked after (watch.c). Where too few messages have come
  * together that did not pay; it takes longer until it is tried again.
  */
-#include "../compat/compat.h"
 #include "doorbell.h"
 #include "qp.h"
+#include "watch.h"
 
-#define LAZY_NS		(100 * NSEC_PER_USEC)
-#define MAX_LAZY_NS	(8 * LAZY_NS)
-/* Doorbells of a stream are not further apart. */
-#define STREAM_GAP_NS	(5 * LAZY_NS)
 #define MIN_STREAK	4
 #define MAX_STREAK	4096
 /* So many messages are worth the wait. */
 #define MIN_BATCH	4
-
-/* The process rings by itself, or has nothing to ring for and will go on soon. */
-static bool comes_for_nothing(struct srn_qp *qp)
-{
-	u64 since = ktime_get_ns() - READ_ONCE(qp->doorbell.idle_at);
-
-	if (since < LAZY_NS)
-		return true;
-	return since < STREAM_GAP_NS &&
-	       READ_ONCE(qp->ctrl->sq_prod) == READ_ONCE(qp->doorbell.taken);
-}
-
-/* In a stream it runs on and on; starting it for each batch would cost more. */
-static enum hrtimer_restart lazy_too_long(struct hrtimer *timer)
-{
-	struct srn_qp *qp = container_of(timer, struct srn_qp, doorbell.timer);
-	struct srn_doorbell *d = &qp->doorbell;
-
-	if (comes_for_nothing(qp)) {
-		d->period = min_t(u32, 2 * d->period, MAX_LAZY_NS);
-		hrtimer_forward_now(timer, ns_to_ktime(d->period));
-		return HRTIMER_RESTART;
-	}
-	/* Before the transmitter looks again: it may have to start the timer anew. */
-	atomic_set_release(&d->timed, 0);
-	srn_stream_kick_async(&qp->stream);
-	return HRTIMER_NORESTART;
-}
 
 /**
  * srn_doorbell_init - prepare a new queue pair's doorbell
@@ -60,19 +25,7 @@ static enum hrtimer_restart lazy_too_long(struct hrtimer *timer)
  */
 void srn_doorbell_init(struct srn_qp *qp)
 {
-	srn_compat_timer_setup(&qp->doorbell.timer, lazy_too_long);
 	qp->doorbell.wanted = MIN_STREAK;
-}
-
-/**
- * srn_doorbell_exit - nobody will ring any more
- * @qp: queue pair without a transmitter
- *
- * Context: process, sleeps.
- */
-void srn_doorbell_exit(struct srn_qp *qp)
-{
-	hrtimer_cancel(&qp->doorbell.timer);
 }
 
 /* Return: there has been a post already. */
@@ -97,6 +50,37 @@ bool srn_doorbell_rearm(struct srn_qp *qp)
 	return ask(qp, SRN_KICK_NOW);
 }
 
+/* It did not pay to let the process wait, or no longer does. Return: false, it may not. */
+static bool end_stream(struct srn_doorbell *d)
+{
+	bool paid = d->batches > 2 * d->wanted;
+
+	d->wanted = paid ? MIN_STREAK : clamp(2 * d->wanted, MIN_STREAK, MAX_STREAK);
+	return false;
+}
+
+/* Does the process that may wait make good use of it? */
+static bool still_streams(struct srn_doorbell *d, u32 posted, bool quiet, bool waited)
+{
+	if (!posted) {
+		/* One that has paid and pauses is a stream again with its next message. */
+		d->wanted = d->batches ? 0 : max_t(u16, d->wanted, MIN_STREAK);
+		return false;
+	}
+	if (waited || !quiet)
+		return end_stream(d);
+	if (posted >= MIN_BATCH) {
+		WRITE_ONCE(d->batches, min(d->batches + 1, U16_MAX));
+		d->rest = false;
+		return true;
+	}
+	/* The rest of a batch may be small. */
+	if (!d->batches || d->rest)
+		return end_stream(d);
+	d->rest = true;
+	return true;
+}
+
 /* Has the process been streaming since the transmitter stopped last? */
 static bool streams(struct srn_qp *qp)
 {
@@ -105,31 +89,27 @@ static bool streams(struct srn_qp *qp)
 	u32 received = segments - d->received;
 	u32 posted = qp->sq.prod - d->taken;
 	u64 now = ktime_get_ns();
-	bool quick = now - d->idle_at < STREAM_GAP_NS;
+	bool quick = now - d->idle_at < srn_doorbell_gap(d);
 	/* A credit for many messages is no answer to any of them. */
 	bool quiet = received * MIN_BATCH <= posted;
+	/* Who posts nothing more while it waits for an answer has waited for the watch. */
+	bool waited = READ_ONCE(d->late) && received;
 
 	/* The process may have lost its processor for a while. */
 	if (d->lazy && !posted && quick)
 		return true;
 	WRITE_ONCE(d->idle_at, now);
 	WRITE_ONCE(d->taken, qp->sq.prod);
+	WRITE_ONCE(d->late, false);
 	d->received = segments;
-	d->streak = !d->lazy && posted && quick && quiet ? d->streak + 1 : 0;
-	if (!d->lazy) {
-		d->paid = false;
-		return posted && quiet && d->streak >= d->wanted;
+	if (d->lazy) {
+		d->streak = 0;
+		return still_streams(d, posted, quiet, waited);
 	}
-	if (posted >= MIN_BATCH && quiet) {
-		d->paid = true;
-		return true;
-	}
-	/* One that has paid and pauses is a stream again with its next message. */
-	if (posted)
-		d->wanted = clamp(2 * d->wanted, MIN_STREAK, MAX_STREAK);
-	else
-		d->wanted = d->paid ? 0 : max_t(u16, d->wanted, MIN_STREAK);
-	return false;
+	d->streak = posted && quick && quiet ? d->streak + 1 : 0;
+	WRITE_ONCE(d->batches, 0);
+	d->rest = false;
+	return posted && quiet && d->streak >= d->wanted;
 }
 
 /**
@@ -144,15 +124,14 @@ bool srn_doorbell_idle(struct srn_qp *qp)
 {
 	struct srn_doorbell *d = &qp->doorbell;
 
-	d->lazy = streams(qp);
+	WRITE_ONCE(d->lazy, streams(qp));
 	if (!d->lazy)
 		return srn_doorbell_rearm(qp);
 	WRITE_ONCE(qp->ctrl->sq_taken, d->taken);
 	if (ask(qp, SRN_KICK_LAZY))
 		return true;
-	if (!atomic_xchg(&d->timed, 1)) {
-		d->period = LAZY_NS;
-		hrtimer_start(&d->timer, ns_to_ktime(LAZY_NS), HRTIMER_MODE_REL_SOFT);
-	}
+	/* Whoever ends the watch after this kicks. */
+	if (!READ_ONCE(d->watched))
+		srn_watch_add(qp);
 	return false;
 }

@@ -5,38 +5,52 @@
 #ifndef SRN_VERBS_DOORBELL_H
 #define SRN_VERBS_DOORBELL_H
 
-#include <linux/hrtimer.h>
+#include <linux/time64.h>
+#include <linux/types.h>
 
 struct srn_qp;
 
 /**
  * struct srn_doorbell - of a process's send queue, kept by the active transmitter
- * @timer: looks at the queue if nobody rings
- * @timed: it will
- * @period: after so many ns; changed by who has set @timed, and by the timer
+ * @watch_entry: in srn_watch.qps
+ * @watched: it is; written with the watch's lock
+ * @late: the watch had to transmit; consumed by the transmitter
+ * @seen: sq_prod when the watch has looked last; with its lock
  * @idle_at: when the transmitter stopped last, in ns
  * @taken: sq.prod at that time
  * @received: segments received until then
  * @streak: how often in a row it was rung for by what looks like a stream
  * @wanted: so many are needed before the process may wait with the next one
  * @lazy: it may
- * @paid: and messages came together since
+ * @batches: that came together since
+ * @rest: but few the last time
  */
 struct srn_doorbell {
-	struct hrtimer timer;
-	atomic_t timed;
-	u32 period;
+	struct list_head watch_entry;
+	bool watched;
+	bool late;
+	u32 seen;
 	u64 idle_at;
 	u32 taken;
 	u32 received;
 	u16 streak;
 	u16 wanted;
+	u16 batches;
 	bool lazy;
-	bool paid;
+	bool rest;
 };
 
+/* Posts of a stream are not further apart, */
+#define SRN_STREAM_GAP_NS (500 * NSEC_PER_USEC)
+/* but one that has paid may turn to others for a while. */
+#define SRN_STREAM_PAUSE_NS (16 * NSEC_PER_MSEC)
+
+static inline u64 srn_doorbell_gap(const struct srn_doorbell *doorbell)
+{
+	return READ_ONCE(doorbell->batches) ? SRN_STREAM_PAUSE_NS : SRN_STREAM_GAP_NS;
+}
+
 void srn_doorbell_init(struct srn_qp *qp);
-void srn_doorbell_exit(struct srn_qp *qp);
 bool srn_doorbell_rearm(struct srn_qp *qp);
 bool srn_doorbell_idle(struct srn_qp *qp);
 

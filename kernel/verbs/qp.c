@@ -220,7 +220,7 @@ int srn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	wait_for_completion(&qp->unused);
 	/* Somebody may have failed it once more in between. */
 	flush_work(&qp->end_work);
-	srn_doorbell_exit(qp);
+	srn_watch_remove(qp);
 	srn_stream_exit(&qp->stream);
 	free_queues(qp);
 	srn_count_dec(qp->dev, SRN_LIMIT_QP);

@@ -177,6 +177,7 @@ int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	struct srn_qp *qp = to_srn_qp(ibqp);
 	enum ib_qp_state state;
 	bool here = !qp->kernel || may_transmit_here();
+	bool idle = !qp->kernel && srn_cq_is_polled(qp->scq);
 	bool ended, collect = false;
 	unsigned long flags;
 	int ret = 0;
@@ -215,6 +216,8 @@ int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		srn_stream_kick(&qp->stream);
 	else
 		srn_stream_kick_async(&qp->stream);
+	if (idle)
+		srn_watch_help(qp);
 	if (!qp->kernel)
 		srn_count(qp->dev->counters, SRN_COUNT_DOORBELLS);
 	return ret;

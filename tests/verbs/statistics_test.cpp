@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // The counters of the link, which is both ends here: what one end sends the other receives, so each
 // number moves by what the test does and by nothing else.
-#include <fstream>
 #include <map>
 #include <string>
 #include <thread>
 
+#include "counters.hpp"
 #include "data.hpp"
 #include "fixture.hpp"
 
@@ -16,31 +16,20 @@ using softrnic::access;
 
 using counts = std::map<std::string, std::uint64_t>;
 
-std::uint64_t counter(const std::string& name) {
-    const std::string device_name = ibv_get_device_name(device().native()->device);
-    std::ifstream file("/sys/class/infiniband/" + device_name + "/ports/1/hw_counters/" + name);
-    std::uint64_t value = 0;
-    if (!(file >> value)) throw std::runtime_error("no counter " + name);
-    return value;
-}
-
 /// How far the counters move while a test does its work.
 class watch {
 public:
     explicit watch(counts expected) : expected_(std::move(expected)) {
-        settle();
+        settle_counters();
         for (const auto& [name, by] : expected_) start_[name] = counter(name);
     }
     void expect_moved() const {
-        settle();
+        settle_counters();
         for (const auto& [name, by] : expected_)
             EXPECT_EQ(counter(name) - start_.at(name), by) << name;
     }
 
 private:
-    /// The core keeps values for 10 ms.
-    static void settle() { std::this_thread::sleep_for(30ms); }
-
     counts expected_;
     counts start_;
 };

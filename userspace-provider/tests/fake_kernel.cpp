@@ -69,6 +69,10 @@ void fake_kernel::complete(const srn_cqe& cqe) {
 
 int fake_kernel::ring(const rung& bell) {
     doorbells.push_back(bell);
+    if (!completed_by_doorbells.empty()) {
+        complete(completed_by_doorbells.front());
+        completed_by_doorbells.pop_front();
+    }
     if (doorbell_errors.empty()) return 0;
     const int error = doorbell_errors.front();
     doorbell_errors.pop_front();

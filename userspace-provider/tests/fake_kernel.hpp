@@ -34,6 +34,8 @@ public:
     /// The next doorbells fail with these; 0 is success. After them all succeed.
     std::deque<int> doorbell_errors;
     std::vector<rung> doorbells;
+    /// What the next doorbells complete, one each.
+    std::deque<srn_cqe> completed_by_doorbells;
 
     /// What create commands answer. Tests may make nonsense of it.
     srn_uresp_create_qp qp{};

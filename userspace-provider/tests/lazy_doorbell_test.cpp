@@ -28,6 +28,16 @@ protected:
         ibv_wc wc{};
         return poll_cq(cq, 1, &wc);
     }
+    /// The kernel's view is of this one then. Prepares one request.
+    ibv_qp* another_qp() {
+        ibv_qp_init_attr other_attr = attr;
+        ibv_qp* const other = create_qp(pd, &other_attr);
+        other->send_cq = cq;
+        kernel.qp_control().state = SRN_QP_CONNECTED;
+        kernel.qp_control().sq_kick = SRN_KICK_LAZY;
+        chain(1);
+        return other;
+    }
 
     ibv_cq* cq = nullptr;
 };
@@ -40,6 +50,17 @@ TEST_F(LazyDoorbell, WaitsForAnEmptyCompletionQueue) {
     ASSERT_EQ(kernel.doorbells.size(), 1U);
     EXPECT_EQ(kernel.doorbells[0].command, std::uint32_t{IB_USER_VERBS_CMD_POST_SEND});
     EXPECT_EQ(kernel.doorbells[0].qp_handle, qp->handle);
+}
+
+TEST_F(LazyDoorbell, CompletesWhatThePollThatRangReturns) {
+    srn_cqe cqe{};
+    cqe.wr_id = 7;
+    kernel.completed_by_doorbells.push_back(cqe);
+    EXPECT_EQ(send(1), 0);
+    ibv_wc wc{};
+    ASSERT_EQ(poll_cq(cq, 1, &wc), 1);
+    EXPECT_EQ(wc.wr_id, 7U);
+    EXPECT_EQ(kernel.doorbells.size(), 1U);
 }
 
 TEST_F(LazyDoorbell, IsRungByWhoArmsTheCompletionQueue) {
@@ -73,9 +94,23 @@ TEST_F(LazyDoorbell, IsNotRungForAKernelThatHasAwoken) {
 }
 
 TEST_F(LazyDoorbell, DoesNotWaitOnceThereIsABatch) {
-    kernel.qp_control().sq_taken = 2U - 64U;  // there were some before
+    kernel.qp_control().sq_taken = 2U - 128U;  // there were some before
     EXPECT_EQ(send(1), 0);
     EXPECT_TRUE(kernel.doorbells.empty());
+    EXPECT_EQ(send(1), 0);
+    EXPECT_EQ(kernel.doorbells.size(), 1U);
+}
+
+TEST_F(LazyDoorbell, DoesNotWaitWithLargeMessages) {
+    ibv_sge half{.addr = 0, .length = 256U << 10U, .lkey = 1};
+    chain(1);
+    sends[0].sg_list = &half;
+    sends[0].num_sge = 1;
+    EXPECT_EQ(post_send(qp, sends, &bad_send), 0);
+    EXPECT_TRUE(kernel.doorbells.empty());
+    EXPECT_EQ(post_send(qp, sends, &bad_send), 0);
+    EXPECT_EQ(kernel.doorbells.size(), 1U);
+    kernel.qp_control().sq_taken = 2;
     EXPECT_EQ(send(1), 0);
     EXPECT_EQ(kernel.doorbells.size(), 1U);
 }
@@ -87,16 +122,34 @@ TEST_F(LazyDoorbell, DoesNotWaitOnceTheQueueIsFull) {
     EXPECT_EQ(kernel.doorbells.size(), 1U);
 }
 
+/// Who goes from one queue pair to the next leaves a batch behind, or a few.
+TEST_F(LazyDoorbell, IsRungForAQueuePairThatWasLeftWithMuch) {
+    kernel.qp_control().sq_taken = 1U - 32U;
+    EXPECT_EQ(send(1), 0);
+    EXPECT_TRUE(kernel.doorbells.empty());
+    ibv_qp* const other = another_qp();
+    EXPECT_EQ(post_send(other, sends, &bad_send), 0);
+    ASSERT_EQ(kernel.doorbells.size(), 1U);
+    EXPECT_EQ(kernel.doorbells[0].qp_handle, qp->handle);
+    EXPECT_EQ(destroy_qp(other), 0);
+}
+
+TEST_F(LazyDoorbell, IsNotRungForAQueuePairThatWasLeftWithLittle) {
+    kernel.qp_control().sq_taken = 1U - 31U;
+    EXPECT_EQ(send(1), 0);
+    ibv_qp* const other = another_qp();
+    EXPECT_EQ(post_send(other, sends, &bad_send), 0);
+    EXPECT_TRUE(kernel.doorbells.empty());
+    EXPECT_EQ(destroy_qp(other), 0);
+}
+
 TEST_F(LazyDoorbell, IsForgottenWithItsQueuePair) {
-    ibv_qp_init_attr other_attr = attr;
-    ibv_qp* const other = create_qp(pd, &other_attr);
-    ASSERT_NE(other, nullptr);
-    other->send_cq = cq;
-    kernel.qp_control().state = SRN_QP_CONNECTED;
-    kernel.qp_control().sq_kick = SRN_KICK_LAZY;
-    chain(1);
+    ibv_qp* const other = another_qp();
     EXPECT_EQ(post_send(other, sends, &bad_send), 0);
     EXPECT_EQ(destroy_qp(other), 0);
+    EXPECT_EQ(send(1), 0);
+    EXPECT_EQ(post_send(qp, sends, &bad_send), 0);
+    kernel.qp_control().sq_kick = SRN_KICK_NOT;
     EXPECT_EQ(poll(), 0);
     EXPECT_TRUE(kernel.doorbells.empty());
 }

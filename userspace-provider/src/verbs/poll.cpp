@@ -26,26 +26,27 @@ void convert(const srn_cqe& cqe, ibv_wc& wc) noexcept {
     wc.dlid_path_bits = 0;
 }
 
+int take(completion_queue& cq, int count, ibv_wc* wc) noexcept {
+    const std::lock_guard guard(cq.lock);
+    return cq.ring.poll(count, [&wc](const srn_cqe& cqe) { convert(cqe, *wc++); });
+}
+
 }  // namespace
 
 int poll_cq(ibv_cq* base, int count, ibv_wc* wc) noexcept {
     if (count <= 0) return 0;
     completion_queue& cq = *cq_of(base);
-    int polled = 0;
-    {
-        const std::lock_guard guard(cq.lock);
-        polled = cq.ring.poll(count, [&wc](const srn_cqe& cqe) { convert(cqe, *wc++); });
-    }
-    // There is nothing else to do. What this completes is polled next time.
-    if (polled == 0) cq.lazy.ring_all();
+    int polled = take(cq, count, wc);
+    // There is nothing else to do. Often this completes something.
+    if (polled == 0 && cq.lazy.ring_all()) polled = take(cq, count, wc);
     return polled < 0 ? -EIO : polled;
 }
 
 int req_notify_cq(ibv_cq* base, int solicited_only) noexcept {
     completion_queue& cq = *cq_of(base);
+    // Who arms is about to sleep, after another poll: that finds what this completes.
+    (void)cq.lazy.ring_all();
     cq.ring.arm(solicited_only != 0);
-    // Who arms is about to sleep.
-    cq.lazy.ring_all();
     return 0;
 }
 

@@ -2,6 +2,8 @@
 // Posting work to a queue pair.
 #include <cerrno>
 #include <mutex>
+#include <numeric>
+#include <span>
 
 #include "verbs/cq.hpp"
 #include "verbs/doorbell.hpp"
@@ -15,8 +17,15 @@ struct posted {
     srn_kick kick;  ///< whether the kernel wants to be told
 };
 
-/// A lazy kernel is told of so many requests at the latest.
-constexpr std::uint32_t lazy_batch = 64;
+/// A lazy kernel is told of so many requests or bytes at the latest.
+constexpr std::uint32_t lazy_batch = 128;
+constexpr std::uint64_t lazy_bytes = 512U << 10U;
+
+std::uint64_t payload_of(const ibv_send_wr& wr) noexcept {
+    const std::span list(wr.sg_list, static_cast<std::size_t>(wr.num_sge));
+    return std::accumulate(list.begin(), list.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, const ibv_sge& sge) { return sum + sge.length; });
+}
 
 posted post_to(send_queue& sq, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
     posted result{0, SRN_KICK_NOT};
@@ -38,12 +47,16 @@ posted post_to(send_queue& sq, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
             break;
         }
         sq.ring.push();
+        sq.waiting_bytes += payload_of(*wr);
         pushed = true;
     }
     if (pushed) result.kick = sq.ring.publish();
     // Who has filled the queue wants it emptied.
     const std::uint32_t enough = result.error == ENOMEM ? 1 : lazy_batch;
-    if (sq.ring.unseen() >= enough) result.kick = SRN_KICK_NOW;
+    const std::uint32_t unseen = sq.ring.unseen();
+    if (unseen >= enough || (unseen > 0 && sq.waiting_bytes >= lazy_bytes))
+        result.kick = SRN_KICK_NOW;
+    if (result.kick != SRN_KICK_LAZY) sq.waiting_bytes = 0;
     return result;
 }
 

@@ -22,7 +22,8 @@ struct send_queue {
     queue_lock lock;  ///< of ring
     producer_ring ring;
     send_limits limits{};
-    std::uint32_t* state = nullptr;  ///< srn_qp_ctrl.state
+    std::uint32_t* state = nullptr;   ///< srn_qp_ctrl.state
+    std::uint64_t waiting_bytes = 0;  ///< posted since the process rang last, at most
     lazy_doorbell lazy;
 };
 

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Who looks after queue pairs whose process may wait with its doorbells (doorbell.c).
+ *
+ * There is one watch for all that send to a completion queue: a process that goes from one
+ * queue pair to the next leaves the rest of a batch in many of them, and a timer for each, at one
+ * interrupt in 100 µs, would cost more than what it transmits. A doorbell for one of them, once
+ * nothing is left to be polled, transmits what the others have left, too; the timer has work only
+ * if no doorbell comes. As long as it has none it comes ever more seldom. So what a stream
+ * posts last is late by twice MAX_PERIOD_NS at the most: the first look sees it, the second one
+ * transmits it. One that needs the timer each time has short looks, and waits for three times
+ * LATE_NS. With more queue pairs than MAX_LOOKS that many are looked at each time, in turn.
+ *
+ * Lock order: watch->lock is taken with no other lock of this module held. The start of the timer
+ * and the scheduling of a tasklet or a worker is all that happens below it.
+ */
+#include "../compat/compat.h"
+#include "doorbell.h"
+#include "qp.h"
+#include "watch.h"
+
+/* From one look to the next. */
+#define LATE_NS		(100 * NSEC_PER_USEC)
+#define MAX_PERIOD_NS	(4 * LATE_NS)
+/* How many the timer and a doorbell look at in one go. */
+#define MAX_LOOKS	64
+#define MAX_HELP_LOOKS	16
+#define MAX_HELPED	8
+/* And how many the timer has transmit, which one tasklet after the other does. */
+#define MAX_LATE	16
+
+static bool has_left_some(const struct srn_qp *qp)
+{
+	return READ_ONCE(qp->ctrl->sq_prod) != READ_ONCE(qp->doorbell.taken);
+}
+
+/* Has it paused for longer than a stream does? */
+static bool has_paused(const struct srn_qp *qp, u64 now)
+{
+	s64 since = now - READ_ONCE(qp->doorbell.idle_at);
+
+	return since > (s64)srn_doorbell_gap(&qp->doorbell);
+}
+
+/* Is anything left that the last look has seen? */
+static bool is_late(struct srn_qp *qp)
+{
+	u32 seen = qp->doorbell.seen;
+
+	lockdep_assert_held(&qp->scq->watch.lock);
+	qp->doorbell.seen = READ_ONCE(qp->ctrl->sq_prod);
+	return (s32)(seen - READ_ONCE(qp->doorbell.taken)) > 0;
+}
+
+static void remove_locked(struct srn_watch *watch, struct srn_qp *qp)
+{
+	lockdep_assert_held(&watch->lock);
+	list_del(&qp->doorbell.watch_entry);
+	WRITE_ONCE(watch->count, watch->count - 1);
+	WRITE_ONCE(qp->doorbell.watched, false);
+}
+
+/* Return: it was late, and is being transmitted. */
+static bool look_after(struct srn_watch *watch, struct srn_qp *qp, u64 now)
+{
+	bool late = is_late(qp);
+
+	if (!late && !(has_paused(qp, now) && !has_left_some(qp)) &&
+	    READ_ONCE(qp->doorbell.lazy)) {
+		list_move_tail(&qp->doorbell.watch_entry, &watch->qps);
+		return false;
+	}
+	WRITE_ONCE(qp->doorbell.late, late);
+	/* It transmits, finds that it is no stream any more, or adds itself again. */
+	remove_locked(watch, qp);
+	srn_stream_kick_async(&qp->stream);
+	return late;
+}
+
+static enum hrtimer_restart look_after_some(struct hrtimer *timer)
+{
+	struct srn_watch *watch = container_of(timer, struct srn_watch, timer);
+	u64 now = ktime_get_ns();
+	u32 looks, late = 0;
+	bool needed, more;
+
+	spin_lock(&watch->lock);
+	looks = min_t(u32, watch->count, MAX_LOOKS);
+	needed = watch->count > looks;
+	for (; looks && late < MAX_LATE; looks--)
+		late += look_after(watch, list_first_entry(&watch->qps, struct srn_qp,
+							   doorbell.watch_entry), now);
+	needed |= late;
+	more = watch->count;
+	watch->running = more;
+	watch->period = needed ? LATE_NS : min_t(u32, 2 * watch->period, MAX_PERIOD_NS);
+	if (more)
+		hrtimer_forward_now(timer, ns_to_ktime(watch->period));
+	spin_unlock(&watch->lock);
+	return more ? HRTIMER_RESTART : HRTIMER_NORESTART;
+}
+
+/**
+ * srn_watch_init - prepare a new completion queue's watch
+ * @watch: watch
+ */
+void srn_watch_init(struct srn_watch *watch)
+{
+	spin_lock_init(&watch->lock);
+	INIT_LIST_HEAD(&watch->qps);
+	srn_compat_timer_setup(&watch->timer, look_after_some);
+}
+
+/**
+ * srn_watch_exit - the completion queue goes away
+ * @watch: watch of no queue pair
+ *
+ * Context: process, sleeps.
+ */
+void srn_watch_exit(struct srn_watch *watch)
+{
+	hrtimer_cancel(&watch->timer);
+}
+
+/**
+ * srn_watch_add - look after a queue pair whose process may be late
+ * @qp: queue pair, watched already or not
+ *
+ * Context: its active transmitter.
+ */
+void srn_watch_add(struct srn_qp *qp)
+{
+	struct srn_watch *watch = &qp->scq->watch;
+
+	spin_lock_bh(&watch->lock);
+	if (!qp->doorbell.watched) {
+		qp->doorbell.seen = READ_ONCE(qp->doorbell.taken);
+		list_add_tail(&qp->doorbell.watch_entry, &watch->qps);
+		WRITE_ONCE(watch->count, watch->count + 1);
+		WRITE_ONCE(qp->doorbell.watched, true);
+	}
+	if (!watch->running) {
+		watch->running = true;
+		watch->period = LATE_NS;
+		hrtimer_start(&watch->timer, ns_to_ktime(LATE_NS), HRTIMER_MODE_REL_SOFT);
+	}
+	spin_unlock_bh(&watch->lock);
+}
+
+/**
+ * srn_watch_remove - the queue pair goes away
+ * @qp: queue pair without a transmitter
+ *
+ * Context: process.
+ */
+void srn_watch_remove(struct srn_qp *qp)
+{
+	struct srn_watch *watch = &qp->scq->watch;
+
+	spin_lock_bh(&watch->lock);
+	if (qp->doorbell.watched)
+		remove_locked(watch, qp);
+	spin_unlock_bh(&watch->lock);
+}
+
+/* Nobody is at work on it either, or waits for the peer's leave to go on. */
+static bool is_asleep(const struct srn_qp *qp)
+{
+	return READ_ONCE(qp->sq.prod) == READ_ONCE(qp->doorbell.taken);
+}
+
+/* Queue pairs, with references, in which something was left. Return: how many. */
+static u32 find_left(struct srn_watch *watch, const struct srn_qp *but, struct srn_qp **left)
+{
+	u32 looks, found = 0;
+	struct srn_qp *qp;
+
+	lockdep_assert_held(&watch->lock);
+	looks = min_t(u32, watch->count, MAX_HELP_LOOKS);
+	for (; looks && found < MAX_HELPED; looks--) {
+		qp = list_first_entry(&watch->qps, struct srn_qp, doorbell.watch_entry);
+		list_move_tail(&qp->doorbell.watch_entry, &watch->qps);
+		if (qp != but && has_left_some(qp) && is_asleep(qp) &&
+		    refcount_inc_not_zero(&qp->refs))
+			left[found++] = qp;
+	}
+	return found;
+}
+
+/**
+ * srn_watch_help - transmit what a process without anything to poll has left in other queue pairs
+ * @qp: the one that it has rung for
+ *
+ * Usually it would ring for each of them.
+ *
+ * Context: process, no locks held; sleeps for their socket locks.
+ */
+void srn_watch_help(struct srn_qp *qp)
+{
+	struct srn_watch *watch = &qp->scq->watch;
+	struct srn_qp *left[MAX_HELPED];
+	u32 found, i;
+
+	/* Usually it is the only one. */
+	if (READ_ONCE(watch->count) < 2)
+		return;
+	spin_lock_bh(&watch->lock);
+	found = find_left(watch, qp, left);
+	spin_unlock_bh(&watch->lock);
+	for (i = 0; i < found; i++) {
+		srn_stream_kick(&left[i]->stream);
+		srn_qp_rem_ref(&left[i]->ibqp);
+	}
+}

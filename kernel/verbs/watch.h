@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Who looks after queue pairs whose process may wait with its doorbells.
+ */
+#ifndef SRN_VERBS_WATCH_H
+#define SRN_VERBS_WATCH_H
+
+#include <linux/hrtimer.h>
+#include <linux/spinlock.h>
+
+struct srn_qp;
+
+/**
+ * struct srn_watch - of a completion queue: the queue pairs that send to it and may be late
+ * @lock: of all of this, and of their srn_doorbell.watched
+ * @qps: them, by srn_doorbell.watch_entry; the last one looked at is the last
+ * @count: how many
+ * @timer: runs while there are any
+ * @running: it does
+ * @period: of it, in ns
+ */
+struct srn_watch {
+	spinlock_t lock;	/* of what follows */
+	struct list_head qps;
+	u32 count;
+	struct hrtimer timer;
+	bool running;
+	u32 period;
+};
+
+void srn_watch_init(struct srn_watch *watch);
+void srn_watch_exit(struct srn_watch *watch);
+void srn_watch_add(struct srn_qp *qp);
+void srn_watch_remove(struct srn_qp *qp);
+void srn_watch_help(struct srn_qp *qp);
+
+#endif /* SRN_VERBS_WATCH_H */

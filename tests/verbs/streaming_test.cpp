@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// Streams of small messages, for which the kernel lets the process wait with its doorbells: what
+// is left when a stream stops leaves all the same, though the process never polls.
+#include <atomic>
+#include <random>
+#include <thread>
+
+#include "counters.hpp"
+#include "data.hpp"
+#include "fixture.hpp"
+
+namespace verbs_test {
+namespace {
+
+using softrnic::access;
+using softrnic::send_flag;
+
+constexpr std::uint32_t queue_depth = 1024;
+
+softrnic::queue_config sends_to(softrnic::cq& completions) {
+    softrnic::queue_config config = wide;
+    config.max_send_wr = queue_depth;
+    config.send_cq = &completions;
+    return config;
+}
+
+/// A connection whose Writes put ever greater numbers into one place. None of them completes
+/// visibly.
+class stream {
+public:
+    explicit stream(softrnic::cq& completions)
+        : ends_(connect_pair({.client = sends_to(completions)})) {}
+
+    void post(std::uint64_t count) {
+        for (const std::uint64_t end = posted_ + count; posted_ < end;) {
+            const std::uint64_t number = posted_ + 1;
+            const auto posted = ends_.client.qp().write_inline(
+                std::as_bytes(std::span(&number, 1)), to_.remote(), {.flags = send_flag::none});
+            if (posted)
+                ++posted_;
+            else if (posted.error().code == ENOMEM)
+                std::this_thread::yield();
+            else
+                must(posted);
+        }
+    }
+    /// All of them arrive in time.
+    void expect_all() {
+        auto& place = *reinterpret_cast<std::uint64_t*>(to_.bytes().data());
+        const softrnic::deadline until(patience);
+        while (std::atomic_ref(place).load() != posted_ && !until.expired())
+            std::this_thread::sleep_for(1ms);
+        EXPECT_EQ(std::atomic_ref(place).load(), posted_);
+    }
+
+private:
+    pair ends_;
+    softrnic::buffer to_ = must(softrnic::buffer::create(
+        ends_.server.domain(), sizeof(std::uint64_t), access::local_write | access::remote_write));
+    std::uint64_t posted_ = 0;
+};
+
+softrnic::cq completions_of(std::size_t streams) {
+    return must(softrnic::cq::create(device(), static_cast<std::uint32_t>(streams * queue_depth)));
+}
+
+TEST(Streaming, WhatIsLeftLeaves) {
+    constexpr std::uint64_t count = 1000;
+    softrnic::cq completions = completions_of(1);
+    stream s(completions);
+    const std::uint64_t before = counter("doorbells");
+    for (std::uint64_t rest = 1; rest < 8; ++rest) {
+        s.post(count + rest);
+        s.expect_all();
+    }
+    settle_counters();
+    // Else nothing was left.
+    EXPECT_LT(counter("doorbells") - before, 7 * count);
+}
+
+TEST(Streaming, WhatIsLeftInManyQueuePairsLeaves) {
+    constexpr std::size_t count = 80;
+    constexpr int rounds = 20;
+    softrnic::cq completions = completions_of(count);
+    std::vector<stream> streams;
+    streams.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) streams.emplace_back(completions);
+    std::mt19937 random(7);  // NOLINT: the same each time
+    for (int round = 0; round < rounds; ++round) {
+        for (stream& s : streams) s.post(1 + random() % 100);
+        for (stream& s : streams) s.expect_all();
+    }
+}
+
+/// Rounds of one message each: all wait, and the doorbell for one brings the others along.
+TEST(Streaming, OneMessageInEachOfManyQueuePairs) {
+    constexpr std::size_t count = 40;
+    softrnic::cq completions = completions_of(count);
+    std::vector<stream> streams;
+    streams.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) streams.emplace_back(completions);
+    for (stream& s : streams) s.post(200);
+    for (int round = 0; round < 200; ++round) {
+        for (stream& s : streams) s.post(1);
+    }
+    for (stream& s : streams) s.expect_all();
+}
+
+/// A queue pair goes away while it is lazy, and while another one's doorbell looks after it.
+TEST(Streaming, QueuePairsThatGoAway) {
+    constexpr int rounds = 25;
+    softrnic::cq completions = completions_of(3);
+    stream lasting(completions);
+    {
+        const std::jthread others([&completions] {
+            for (int round = 0; round < rounds; ++round) {
+                stream first(completions);
+                stream second(completions);
+                first.post(100);
+                second.post(100);
+                if (round % 2 == 0) first.expect_all();
+            }
+        });
+        for (int round = 0; round < 400; ++round) {
+            lasting.post(70);
+            if (round % 16 == 0) std::this_thread::sleep_for(1ms);
+        }
+    }
+    lasting.expect_all();
+}
+
+}  // namespace
+}  // namespace verbs_test
