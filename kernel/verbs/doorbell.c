@@ -5,10 +5,11 @@
  * Usually at once: the system call transmits what was posted. A process that streams small
  * messages, one after the other, would spend its time in system calls and TCP's in packets
  * of one message each. It is recognised by doorbells that follow each other quickly while
- * the peer sends next to nothing; it may then wait with the next one until it has nothing else to
- * do, which the provider takes an empty completion queue for, or until there is a batch.
- * Those who never get there are looked after (watch.c). Where too few messages have come
- * together that did not pay; it takes longer until it is tried again.
+ * the peer sends next to nothing but responses to Reads; it may then wait with the next one until
+ * it has nothing else to do, which the provider takes an empty completion queue for, or until
+ * there is a batch. Those who never get there are looked after (watch.c). Where too few messages
+ * have come together, or an answer was waited for, that did not pay; it takes longer until it is
+ * tried again.
  */
 #include "doorbell.h"
 #include "qp.h"
@@ -85,13 +86,19 @@ static bool still_streams(struct srn_doorbell *d, u32 posted, bool quiet, bool w
 static bool streams(struct srn_qp *qp)
 {
 	struct srn_doorbell *d = &qp->doorbell;
+	/* In this order: no more responses than segments. */
+	u32 responses = READ_ONCE(qp->rx.responses);
 	u32 segments = READ_ONCE(qp->rx.segments);
 	u32 received = segments - d->received;
 	u32 posted = qp->sq.prod - d->taken;
 	u64 now = ktime_get_ns();
 	bool quick = now - d->idle_at < srn_doorbell_gap(d);
-	/* A credit for many messages is no answer to any of them. */
-	bool quiet = received * MIN_BATCH <= posted;
+	u32 answers = received - (responses - d->responses);
+	/*
+	 * A credit for many messages is no answer to any of them, and responses are waited for
+	 * at the completion queue.
+	 */
+	bool quiet = answers * MIN_BATCH <= posted;
 	/* Who posts nothing more while it waits for an answer has waited for the watch. */
 	bool waited = READ_ONCE(d->late) && received;
 
@@ -102,6 +109,7 @@ static bool streams(struct srn_qp *qp)
 	WRITE_ONCE(d->taken, qp->sq.prod);
 	WRITE_ONCE(d->late, false);
 	d->received = segments;
+	d->responses = responses;
 	if (d->lazy) {
 		d->streak = 0;
 		return still_streams(d, posted, quiet, waited);

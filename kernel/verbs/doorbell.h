@@ -19,6 +19,7 @@ struct srn_qp;
  * @idle_at: when the transmitter stopped last, in ns
  * @taken: sq.prod at that time
  * @received: segments received until then
+ * @responses: of them, to Reads and atomics
  * @streak: how often in a row it was rung for by what looks like a stream
  * @wanted: so many are needed before the process may wait with the next one
  * @lazy: it may
@@ -33,6 +34,7 @@ struct srn_doorbell {
 	u64 idle_at;
 	u32 taken;
 	u32 received;
+	u32 responses;
 	u16 streak;
 	u16 wanted;
 	u16 batches;

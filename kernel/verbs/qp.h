@@ -127,6 +127,7 @@ static_assert(sizeof(struct srn_wire_atomic_request) <= SRN_TERM_MAX);
 /* State of the receiver. */
 struct srn_qp_rx {
 	u32 segments;			/* received */
+	u32 responses;			/* of them, to Reads and atomics of ours */
 	struct srn_sequence sequence;
 	struct srn_rdmap_header header;	/* of the segment in hand */
 	u32 payload;

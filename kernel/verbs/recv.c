@@ -192,6 +192,13 @@ static int begin_send(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 p
 	return 0;
 }
 
+static void count_segment(struct srn_qp_rx *rx, const struct srn_rdmap_header *h)
+{
+	WRITE_ONCE(rx->segments, rx->segments + 1);
+	if (h->opcode == SRN_OP_READ_RESPONSE || h->opcode == SRN_OP_ATOMIC_RESPONSE)
+		WRITE_ONCE(rx->responses, rx->responses + 1);
+}
+
 /**
  * srn_qp_rx_begin - a segment's header is complete
  * @s: stream of the queue pair
@@ -214,7 +221,7 @@ int srn_qp_rx_begin(struct srn_stream *s, const struct srn_rdmap_header *h, u32 
 	if (unlikely(!qp->irq.slots) &&
 	    (h->opcode == SRN_OP_READ_REQUEST || h->opcode == SRN_OP_ATOMIC_REQUEST))
 		return -ENOMEM;
-	WRITE_ONCE(rx->segments, rx->segments + 1);
+	count_segment(rx, h);
 	rx->header = *h;
 	rx->payload = payload;
 	send = oldest_request(qp, h, &oldest);
@@ -614,7 +621,7 @@ bool srn_qp_rx_middle(struct srn_stream *s, const struct srn_fpdu_middle *m)
 		to = sge->addr + c->offset;
 		c->offset += m->len;
 	}
-	WRITE_ONCE(rx->segments, rx->segments + 1);
+	count_segment(rx, &rx->header);
 	srn_mem_write(c->held, to, m->payload, m->len);
 	return true;
 }

@@ -92,6 +92,35 @@ TEST(Streaming, WhatIsLeftInManyQueuePairsLeaves) {
     }
 }
 
+/// What they bring is no answer that the process does not wait for at its completion queue.
+TEST(Streaming, ReadsOneByOne) {
+    constexpr std::uint64_t count = 4000;
+    constexpr std::uint64_t window = 100;
+    softrnic::cq completions = completions_of(1);
+    pair ends = connect_pair({.client = sends_to(completions)});
+    softrnic::buffer from =
+        must(softrnic::buffer::create(ends.server.domain(), window * 8, access::remote_read));
+    softrnic::buffer to =
+        must(softrnic::buffer::create(ends.client.domain(), window * 8, access::local_write));
+    const message original = make_message(window * 8, 1);
+    std::copy(original.begin(), original.end(), from.bytes().begin());
+    settle_counters();
+    const std::uint64_t before = counter("doorbells");
+    for (std::uint64_t i = 0; i < count; ++i) {
+        const std::uint64_t place = i % window * 8;
+        const bool last = (i + 1) % window == 0;
+        must(ends.client.qp().read(
+            to.sub(place, 8), from.region().remote_sub(place, 8),
+            {.id = i, .flags = last ? send_flag::signaled : send_flag::none}));
+        if (!last) continue;
+        expect_good(next(completions), i, IBV_WC_RDMA_READ);
+        EXPECT_TRUE(std::equal(original.begin(), original.end(), to.bytes().begin()));
+        std::ranges::fill(to.bytes(), std::byte{0});
+    }
+    settle_counters();
+    EXPECT_LT(counter("doorbells") - before, count);
+}
+
 /// Rounds of one message each: all wait, and the doorbell for one brings the others along.
 TEST(Streaming, OneMessageInEachOfManyQueuePairs) {
     constexpr std::size_t count = 40;
