@@ -21,9 +21,9 @@
 
 /* From one look to the next. */
 #define LATE_NS		(100 * NSEC_PER_USEC)
-#define MAX_PERIOD_NS	(4 * LATE_NS)
+#define MAX_PERIOD_NS	(8 * LATE_NS)
 /* How many the timer and a doorbell look at in one go. */
-#define MAX_LOOKS	64
+#define MAX_LOOKS	256
 #define MAX_HELP_LOOKS	16
 #define MAX_HELPED	8
 /* And how many the timer has transmit, which one tasklet after the other does. */

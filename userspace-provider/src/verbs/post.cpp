@@ -34,6 +34,7 @@ posted post_to(send_queue& sq, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
     // A hint, to refuse what the kernel would refuse. A QP in error takes requests and flushes
     // them.
     const bool idle = load_relaxed(sq.state) == SRN_QP_IDLE;
+    if (sq.ring.unseen() == 0) sq.waiting_bytes = 0;
     for (; wr != nullptr; wr = wr->next) {
         if (idle) {
             result.error = EINVAL;
@@ -56,7 +57,6 @@ posted post_to(send_queue& sq, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
     const std::uint32_t unseen = sq.ring.unseen();
     if (unseen >= enough || (unseen > 0 && sq.waiting_bytes >= lazy_bytes))
         result.kick = SRN_KICK_NOW;
-    if (result.kick != SRN_KICK_LAZY) sq.waiting_bytes = 0;
     return result;
 }
 

@@ -23,7 +23,7 @@ struct send_queue {
     producer_ring ring;
     send_limits limits{};
     std::uint32_t* state = nullptr;   ///< srn_qp_ctrl.state
-    std::uint64_t waiting_bytes = 0;  ///< posted since the process rang last, at most
+    std::uint64_t waiting_bytes = 0;  ///< posted since a lazy kernel had seen all
     lazy_doorbell lazy;
 };
 
