@@ -193,5 +193,14 @@ TEST(CreateCq, RefusesSenselessArguments) {
     EXPECT_EQ(errno, EINVAL);
 }
 
+/// Requests without payload: nobody has to fill in their scatter list.
+TEST_F(Post, DoesNotLookAtAListThatMeansNothing) {
+    chain(1);
+    sends[0].opcode = IBV_WR_LOCAL_INV;
+    sends[0].sg_list = nullptr;
+    sends[0].num_sge = 1000;
+    EXPECT_EQ(post_send(qp, sends, &bad_send), 0);
+}
+
 }  // namespace
 }  // namespace softrnic::provider

@@ -145,4 +145,12 @@ int encode_send(const ibv_send_wr& wr, const send_limits& limits, std::byte* slo
     return is_inline ? put_inline(wr, limits, wqe) : put_sges(wr, limits, wqe);
 }
 
+std::uint64_t listed_bytes(const std::byte* slot) noexcept {
+    const auto& wqe = *reinterpret_cast<const srn_send_wqe*>(slot);
+    const srn_sge* const list = wqe.sge;
+    std::uint64_t bytes = 0;
+    for (std::uint32_t i = 0; i < wqe.num_sge; ++i) bytes += list[i].length;
+    return bytes;
+}
+
 }  // namespace softrnic::provider

@@ -21,4 +21,7 @@ struct send_limits {
 /// do not allow; the slot's contents are then void.
 int encode_send(const ibv_send_wr& wr, const send_limits& limits, std::byte* slot) noexcept;
 
+/// Bytes that the scatter list in @slot, which encode_send() has written, names.
+std::uint64_t listed_bytes(const std::byte* slot) noexcept;
+
 }  // namespace softrnic::provider

@@ -2,8 +2,6 @@
 // Posting work to a queue pair.
 #include <cerrno>
 #include <mutex>
-#include <numeric>
-#include <span>
 
 #include "verbs/cq.hpp"
 #include "verbs/doorbell.hpp"
@@ -20,12 +18,6 @@ struct posted {
 /// A lazy kernel is told of so many requests or bytes at the latest.
 constexpr std::uint32_t lazy_batch = 128;
 constexpr std::uint64_t lazy_bytes = 512U << 10U;
-
-std::uint64_t payload_of(const ibv_send_wr& wr) noexcept {
-    const std::span list(wr.sg_list, static_cast<std::size_t>(wr.num_sge));
-    return std::accumulate(list.begin(), list.end(), std::uint64_t{0},
-                           [](std::uint64_t sum, const ibv_sge& sge) { return sum + sge.length; });
-}
 
 posted post_to(send_queue& sq, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
     posted result{0, SRN_KICK_NOT};
@@ -47,8 +39,8 @@ posted post_to(send_queue& sq, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
             *bad_wr = wr;
             break;
         }
+        sq.waiting_bytes += listed_bytes(sq.ring.slot());
         sq.ring.push();
-        sq.waiting_bytes += payload_of(*wr);
         pushed = true;
     }
     if (pushed) result.kick = sq.ring.publish();
