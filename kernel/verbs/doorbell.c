@@ -15,7 +15,7 @@
 #include "qp.h"
 #include "watch.h"
 
-#define MIN_STREAK	4
+#define MIN_STREAK	8
 #define MAX_STREAK	4096
 /* So many messages are worth the wait. */
 #define MIN_BATCH	4

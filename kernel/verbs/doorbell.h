@@ -45,7 +45,7 @@ struct srn_doorbell {
 /* Posts of a stream are not further apart, */
 #define SRN_STREAM_GAP_NS (500 * NSEC_PER_USEC)
 /* but one that has paid may turn to others for a while. */
-#define SRN_STREAM_PAUSE_NS (16 * NSEC_PER_MSEC)
+#define SRN_STREAM_PAUSE_NS (64 * NSEC_PER_MSEC)
 
 static inline u64 srn_doorbell_gap(const struct srn_doorbell *doorbell)
 {

@@ -195,7 +195,7 @@ static int begin_send(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 p
 static void count_segment(struct srn_qp_rx *rx, const struct srn_rdmap_header *h)
 {
 	WRITE_ONCE(rx->segments, rx->segments + 1);
-	if (h->opcode == SRN_OP_READ_RESPONSE || h->opcode == SRN_OP_ATOMIC_RESPONSE)
+	if (h->opcode == SRN_OP_READ_RESPONSE || unlikely(h->opcode == SRN_OP_ATOMIC_RESPONSE))
 		WRITE_ONCE(rx->responses, rx->responses + 1);
 }
 

@@ -177,7 +177,8 @@ int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	struct srn_qp *qp = to_srn_qp(ibqp);
 	enum ib_qp_state state;
 	bool here = !qp->kernel || may_transmit_here();
-	bool idle = !qp->kernel && srn_cq_is_polled(qp->scq);
+	bool idle = !qp->kernel && srn_watch_is_shared(&qp->scq->watch) &&
+		    srn_cq_is_polled(qp->scq);
 	bool ended, collect = false;
 	unsigned long flags;
 	int ret = 0;

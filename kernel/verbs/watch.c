@@ -201,9 +201,6 @@ void srn_watch_help(struct srn_qp *qp)
 	struct srn_qp *left[MAX_HELPED];
 	u32 found, i;
 
-	/* Usually it is the only one. */
-	if (READ_ONCE(watch->count) < 2)
-		return;
 	spin_lock_bh(&watch->lock);
 	found = find_left(watch, qp, left);
 	spin_unlock_bh(&watch->lock);

@@ -28,6 +28,12 @@ struct srn_watch {
 	u32 period;
 };
 
+/* Is there more than one? Usually it is none, or one. */
+static inline bool srn_watch_is_shared(const struct srn_watch *watch)
+{
+	return READ_ONCE(watch->count) > 1;
+}
+
 void srn_watch_init(struct srn_watch *watch);
 void srn_watch_exit(struct srn_watch *watch);
 void srn_watch_add(struct srn_qp *qp);

@@ -44,6 +44,7 @@ posted post_to(send_queue& sq, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
         pushed = true;
     }
     if (pushed) result.kick = sq.ring.publish();
+    if (result.kick == SRN_KICK_NOW) return result;
     // Who has filled the queue wants it emptied.
     const std::uint32_t enough = result.error == ENOMEM ? 1 : lazy_batch;
     const std::uint32_t unseen = sq.ring.unseen();
