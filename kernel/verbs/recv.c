@@ -114,6 +114,11 @@ static int begin_write(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 
 	return 0;
 }
 
+static bool is_response(const struct srn_rdmap_header *h)
+{
+	return h->opcode == SRN_OP_READ_RESPONSE || h->opcode == SRN_OP_ATOMIC_RESPONSE;
+}
+
 /* What the peer has to answer next, where the segment is an answer. Return: the request. */
 static struct srn_send *oldest_request(struct srn_qp *qp, const struct srn_rdmap_header *h,
 				       struct srn_request *oldest)
@@ -122,7 +127,7 @@ static struct srn_send *oldest_request(struct srn_qp *qp, const struct srn_rdmap
 	u32 index;
 
 	oldest->kind = SRN_REQUEST_NONE;
-	if (h->opcode == SRN_OP_READ_RESPONSE || h->opcode == SRN_OP_ATOMIC_RESPONSE)
+	if (is_response(h))
 		send = srn_sq_oldest_request(qp, &index);
 	if (!send)
 		return NULL;
@@ -195,7 +200,7 @@ static int begin_send(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 p
 static void count_segment(struct srn_qp_rx *rx, const struct srn_rdmap_header *h)
 {
 	WRITE_ONCE(rx->segments, rx->segments + 1);
-	if (h->opcode == SRN_OP_READ_RESPONSE || unlikely(h->opcode == SRN_OP_ATOMIC_RESPONSE))
+	if (is_response(h))
 		WRITE_ONCE(rx->responses, rx->responses + 1);
 }
 

@@ -29,27 +29,12 @@
 /* And how many the timer has transmit, which one tasklet after the other does. */
 #define MAX_LATE	16
 
-static bool has_left_some(const struct srn_qp *qp)
-{
-	return READ_ONCE(qp->ctrl->sq_prod) != READ_ONCE(qp->doorbell.taken);
-}
-
 /* Has it paused for longer than a stream does? */
 static bool has_paused(const struct srn_qp *qp, u64 now)
 {
 	s64 since = now - READ_ONCE(qp->doorbell.idle_at);
 
 	return since > (s64)srn_doorbell_gap(&qp->doorbell);
-}
-
-/* Is anything left that the last look has seen? */
-static bool is_late(struct srn_qp *qp)
-{
-	u32 seen = qp->doorbell.seen;
-
-	lockdep_assert_held(&qp->scq->watch.lock);
-	qp->doorbell.seen = READ_ONCE(qp->ctrl->sq_prod);
-	return (s32)(seen - READ_ONCE(qp->doorbell.taken)) > 0;
 }
 
 static void remove_locked(struct srn_watch *watch, struct srn_qp *qp)
@@ -63,10 +48,15 @@ static void remove_locked(struct srn_watch *watch, struct srn_qp *qp)
 /* Return: it was late, and is being transmitted. */
 static bool look_after(struct srn_watch *watch, struct srn_qp *qp, u64 now)
 {
-	bool late = is_late(qp);
+	u32 taken = READ_ONCE(qp->doorbell.taken);
+	/* Anything is left that the last look has seen. */
+	bool late = (s32)(qp->doorbell.seen - taken) > 0;
+	bool paused;
 
-	if (!late && !(has_paused(qp, now) && !has_left_some(qp)) &&
-	    READ_ONCE(qp->doorbell.lazy)) {
+	lockdep_assert_held(&watch->lock);
+	qp->doorbell.seen = READ_ONCE(qp->ctrl->sq_prod);
+	paused = qp->doorbell.seen == taken && has_paused(qp, now);
+	if (!late && !paused && READ_ONCE(qp->doorbell.lazy)) {
 		list_move_tail(&qp->doorbell.watch_entry, &watch->qps);
 		return false;
 	}
@@ -163,10 +153,12 @@ void srn_watch_remove(struct srn_qp *qp)
 	spin_unlock_bh(&watch->lock);
 }
 
-/* Nobody is at work on it either, or waits for the peer's leave to go on. */
-static bool is_asleep(const struct srn_qp *qp)
+/* Something is, and nobody is at work on it or waits for the peer's leave to go on. */
+static bool is_left(const struct srn_qp *qp)
 {
-	return READ_ONCE(qp->sq.prod) == READ_ONCE(qp->doorbell.taken);
+	u32 taken = READ_ONCE(qp->doorbell.taken);
+
+	return READ_ONCE(qp->ctrl->sq_prod) != taken && READ_ONCE(qp->sq.prod) == taken;
 }
 
 /* Queue pairs, with references, in which something was left. Return: how many. */
@@ -180,8 +172,7 @@ static u32 find_left(struct srn_watch *watch, const struct srn_qp *but, struct s
 	for (; looks && found < MAX_HELPED; looks--) {
 		qp = list_first_entry(&watch->qps, struct srn_qp, doorbell.watch_entry);
 		list_move_tail(&qp->doorbell.watch_entry, &watch->qps);
-		if (qp != but && has_left_some(qp) && is_asleep(qp) &&
-		    refcount_inc_not_zero(&qp->refs))
+		if (qp != but && is_left(qp) && refcount_inc_not_zero(&qp->refs))
 			left[found++] = qp;
 	}
 	return found;

@@ -70,15 +70,19 @@ static_assert(offsetof(ibv_sge, addr) == offsetof(srn_sge, addr));
 static_assert(offsetof(ibv_sge, length) == offsetof(srn_sge, length));
 static_assert(offsetof(ibv_sge, lkey) == offsetof(srn_sge, lkey));
 
+std::uint64_t sum_of_lengths(const srn_send_wqe& wqe) noexcept {
+    const srn_sge* const list = wqe.sge;
+    std::uint64_t sum = 0;
+    for (std::uint32_t i = 0; i < wqe.num_sge; ++i) sum += list[i].length;
+    return sum;
+}
+
 int put_sges(const ibv_send_wr& wr, const send_limits& limits, srn_send_wqe& wqe) noexcept {
     const auto count = static_cast<std::uint32_t>(wr.num_sge);
     if (count > limits.max_sge) return EINVAL;
-    std::uint64_t total = 0;
-    for (std::uint32_t i = 0; i < count; ++i) total += wr.sg_list[i].length;
-    if (total > max_message) return EINVAL;
     if (count != 0) std::memcpy(wqe.sge, wr.sg_list, count * sizeof(srn_sge));
     wqe.num_sge = static_cast<std::uint8_t>(count);
-    return 0;
+    return sum_of_lengths(wqe) > max_message ? EINVAL : 0;
 }
 
 int put_inline(const ibv_send_wr& wr, const send_limits& limits, srn_send_wqe& wqe) noexcept {
@@ -146,11 +150,7 @@ int encode_send(const ibv_send_wr& wr, const send_limits& limits, std::byte* slo
 }
 
 std::uint64_t listed_bytes(const std::byte* slot) noexcept {
-    const auto& wqe = *reinterpret_cast<const srn_send_wqe*>(slot);
-    const srn_sge* const list = wqe.sge;
-    std::uint64_t bytes = 0;
-    for (std::uint32_t i = 0; i < wqe.num_sge; ++i) bytes += list[i].length;
-    return bytes;
+    return sum_of_lengths(*reinterpret_cast<const srn_send_wqe*>(slot));
 }
 
 }  // namespace softrnic::provider
