@@ -105,6 +105,9 @@ public:
         }
     }
 
+    /// What the first broken outcome came of.
+    [[nodiscard]] const std::string& problem() const { return problem_; }
+
     softrnic::connection& end() { return end_; }
     [[nodiscard]] const softrnic::connection& end() const { return end_; }
 
@@ -134,7 +137,10 @@ protected:
     }
 
     [[nodiscard]] softrnic::result<void> counted(softrnic::result<void> posted) {
-        if (posted) ++outstanding_;
+        if (posted)
+            ++outstanding_;
+        else
+            problem_ = "a request is refused: " + posted.error().message();
         return posted;
     }
 
@@ -145,7 +151,10 @@ protected:
         if (!got) die(got.error().message());
         wc = *got;
         --outstanding_;
-        if (!softrnic::ok(wc)) return outcome::broken;
+        if (!softrnic::ok(wc)) {
+            problem_ = "request " + std::to_string(wc.wr_id) + ": " + ibv_wc_status_str(wc.status);
+            return outcome::broken;
+        }
         if (wc.opcode == IBV_WC_SEND || wc.opcode == IBV_WC_RDMA_WRITE)
             overwrite(slot_of(out_, static_cast<std::uint32_t>(wc.wr_id - from_out)));
         return outcome::good;
@@ -170,6 +179,7 @@ protected:
     softrnic::buffer out_;    ///< what is sent, written, or read by the peer
     softrnic::buffer inbox_;  ///< where Sends arrive
     std::uint32_t outstanding_ = 0;
+    std::string problem_;
 };
 
 class server : public peer {
@@ -356,7 +366,9 @@ void keep_working(const softrnic::address& where, clock_type::time_point until, 
         const outcome o = c.work(until);
         if (o == outcome::broken) ++total.broken;
         if (o == outcome::stalled) ++total.stalled;
-        if (o != outcome::good && how.steady) die("the connection did not last");
+        if (o != outcome::good && how.steady)
+            die("the connection did not last: " +
+                (o == outcome::stalled ? "nothing completes" : c.problem()));
         // Who has lost patience, and who is done, ends the connection himself.
         if (o != outcome::broken) (void)c.end().disconnect();
         c.settle();
