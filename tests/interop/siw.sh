@@ -267,6 +267,12 @@ cut_crc_refused()
 }
 CUT_CRC="siw puts a CRC wrongly together that TCP has cut"
 
+# Who has closed first? siw may do so without a word.
+closed_first()
+{
+	tcpdump -nr "$RECORDING" 'tcp[tcpflags] & (tcp-fin | tcp-rst) != 0' 2> /dev/null | head -n 4
+}
+
 # siw answers an empty Read that waits behind another one with that one's bytes.
 transferred()
 {
@@ -281,7 +287,8 @@ transferred()
 		expected_failure "$name" "$CUT_CRC"
 	else
 		not_ok "$name" "$PAIR_PROBLEM" \
-			"client: $(tail -n 12 "$CLIENT_LOG")" "server: $(tail -n 12 "$SERVER_LOG")"
+			"client: $(tail -n 12 "$CLIENT_LOG")" "server: $(tail -n 12 "$SERVER_LOG")" \
+			"first to close: $(at_siw closed_first)"
 	fi
 }
 
