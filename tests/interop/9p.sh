@@ -103,7 +103,7 @@ run_check "with little memory" with_little_memory plain
 run_check "connection reset: errors, until it is mounted anew" reset_and_mounted_anew
 run_check "unmount" umount /mnt
 run_check "the server ends" on_server server_ends
-run_check "requests are transmitted by who posts them" few_worker_runs
+check_who_transmits
 run_check "links deleted" links_deleted
 dismiss_server
 finish

@@ -139,7 +139,7 @@ done
 run_check "howto: server stops" howto server stop
 run_check "the rest of the server ends" on_server server_ends
 run_check "every block of the howto was run" howto_complete
-run_check "requests are transmitted by who posts them" few_worker_runs
+check_who_transmits
 run_check "links deleted" links_deleted
 dismiss_server
 finish

@@ -70,7 +70,7 @@ void expect_batched(std::uint64_t before, std::uint64_t posts) {
 }
 
 softrnic::cq completions_of(std::size_t streams) {
-    return must(softrnic::cq::create(device(), static_cast<std::uint32_t>(streams * queue_depth)));
+    return must(softrnic::cq::create(device(), static_cast<int>(streams * queue_depth)));
 }
 
 TEST(Streaming, WhatIsLeftLeaves) {
