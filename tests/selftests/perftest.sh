@@ -54,9 +54,11 @@ options()
 	# Over iWARP it counts credits by the receive's wr_id, which an SRQ ties to no QP.
 	skip "ib_send_bw, shared receive queue, 4 queue pairs" "perftest loses count of credits"
 	bench "ib_send_lat, shared receive queue" ib_send_lat 64 100 --use-srq
-	bench "ib_send_bw, events" ib_send_bw 4096 200 -e
+	# Over iWARP its client needs a credit for its last message. If the server is not that far it
+	# waits for an event of its own, which there is no reason for.
+	skip "ib_send_bw -e" "perftest waits for an event where it needs a credit"
 	bench "ib_read_bw, events" ib_read_bw 4096 200 -e
-	bench "ib_send_bw, events, 4 queue pairs" ib_send_bw 4096 200 -e -q 4
+	bench "ib_read_bw, events, 4 queue pairs" ib_read_bw 4096 200 -e -q 4
 	bench "ib_send_lat, events" ib_send_lat 64 50 -e
 	bench "ib_read_lat, events" ib_read_lat 64 50 -e
 	skip "ib_write_bw -e, ib_write_lat -e" "perftest refuses events for writes"
