@@ -268,15 +268,24 @@ cut_crc_refused()
 	crc=$(dmesg | sed -n 's/.*siw: crc error\. in: \([0-9a-f]*\),.*/\1/p' | tail -n 1)
 	[[ -n $crc ]] && ./cut_trailer "$RECORDING" "$crc"
 }
-CUT_CRC="siw puts a CRC wrongly together that TCP has cut"
-
 # siw copies a short answer by the process's address if that process is just leaving the system call of
 # a post, also where it is a thread of siw that answers: EFAULT, and the connection ends.
 answers_failed()
 {
 	dmesg | grep -c 'siw_qp_sq_process: proc\. read\.response failed: -14'
 }
-FAILED_ANSWER="siw copies a short Read Response by an address of a process that it does not run in"
+
+# siws_fault ANSWERS-FAILED-BEFORE: print which one has ended a transfer, or fail.
+siws_fault()
+{
+	if at_siw cut_crc_refused > /dev/null; then
+		echo "siw puts a CRC wrongly together that TCP has cut"
+	elif (($(at_siw answers_failed) > $1)); then
+		echo "siw copies a short Read Response by an address of a process that it does not run in"
+	else
+		return 1
+	fi
+}
 
 # Who has closed first?
 closed_first()
@@ -287,18 +296,16 @@ closed_first()
 # siw answers an empty Read that waits behind another one with that one's bytes.
 transferred()
 {
-	local name="transfer $WAY: every byte compared" before
+	local name="transfer $WAY: every byte compared" failed fault
 	local -a options=()
-	before=$(at_siw answers_failed)
+	failed=$(at_siw answers_failed)
 	if [[ -n $SIW_SERVES ]]; then
 		options=(no-empty-reads) name+=", no empty Reads"
 	fi
 	if transfer "${options[@]}"; then
 		ok "$name"
-	elif at_siw cut_crc_refused; then
-		expected_failure "$name" "$CUT_CRC"
-	elif (($(at_siw answers_failed) > before)); then
-		expected_failure "$name" "$FAILED_ANSWER"
+	elif fault=$(siws_fault "$failed"); then
+		expected_failure "$name" "$fault"
 	else
 		not_ok "$name" "$PAIR_PROBLEM" \
 			"client: $(tail -n 12 "$CLIENT_LOG")" "server: $(tail -n 12 "$SERVER_LOG")" \
@@ -316,16 +323,14 @@ siw_answers_empty_reads()
 {
 	local name="transfer $WAY: empty Reads behind others"
 	[[ -n $SIW_SERVES ]] || return 0
-	local before failed
+	local before failed fault
 	before=$(bounds_violations) failed=$(at_siw answers_failed)
 	if transfer; then
 		not_ok "$name" "siw's fault did not show: is it mended?"
 	elif (($(bounds_violations) > before)); then
 		expected_failure "$name" "siw answers them with bytes of the Read before"
-	elif at_siw cut_crc_refused; then
-		expected_failure "$name" "$CUT_CRC"
-	elif (($(at_siw answers_failed) > failed)); then
-		expected_failure "$name" "$FAILED_ANSWER"
+	elif fault=$(siws_fault "$failed"); then
+		expected_failure "$name" "$fault"
 	else
 		not_ok "$name" "$PAIR_PROBLEM" "$(cat "$CLIENT_LOG")" "$(dmesg | tail -n 5)"
 	fi

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #include "counters.hpp"
 
-#include <sys/utsname.h>
-
 #include <fstream>
 #include <stdexcept>
-#include <string_view>
 #include <thread>
 
 #include "fixture.hpp"
@@ -18,12 +15,6 @@ std::uint64_t counter(const std::string& name) {
     std::uint64_t value = 0;
     if (!(file >> value)) throw std::runtime_error("no counter " + name);
     return value;
-}
-
-bool is_slow_kernel() {
-    utsname name{};
-    if (uname(&name) != 0) throw std::runtime_error("uname");
-    return std::string_view(name.release).find("-softrnic-") != std::string_view::npos;
 }
 
 void settle_counters() {

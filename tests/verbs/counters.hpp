@@ -11,9 +11,6 @@ namespace verbs_test {
 /// One of the link's hw_counters, as the core has read it last.
 std::uint64_t counter(const std::string& name);
 
-/// The kernel checks itself: a post takes longer there than what passes for a stream.
-bool is_slow_kernel();
-
 /// Waits until the core reads them anew: it keeps values for 10 ms.
 void settle_counters();
 

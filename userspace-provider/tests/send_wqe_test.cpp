@@ -23,7 +23,7 @@ protected:
     int encode(bool signal_all = false) {
         wr.sg_list = sges;
         std::memset(slot, 0xee, sizeof(slot));
-        return encode_send(wr, {max_sge, max_inline, signal_all}, slot);
+        return encode_send(wr, {max_sge, max_inline, signal_all}, slot).error;
     }
     [[nodiscard]] const srn_send_wqe& wqe() const {
         return *reinterpret_cast<const srn_send_wqe*>(slot);

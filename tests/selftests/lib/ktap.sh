@@ -15,7 +15,7 @@
 KTAP_COUNT=0 KTAP_FAILED=0 KTAP_PLAN=''
 
 # How many times as long things may take here: kernels that check themselves are slow.
-SLOW=1
+export SLOW=1
 [[ $(uname -r) != *-softrnic-* ]] || SLOW=4
 
 # Seconds that run_check gives a command that is not a shell function.

@@ -70,19 +70,15 @@ static_assert(offsetof(ibv_sge, addr) == offsetof(srn_sge, addr));
 static_assert(offsetof(ibv_sge, length) == offsetof(srn_sge, length));
 static_assert(offsetof(ibv_sge, lkey) == offsetof(srn_sge, lkey));
 
-std::uint64_t sum_of_lengths(const srn_send_wqe& wqe) noexcept {
-    const srn_sge* const list = wqe.sge;
-    std::uint64_t sum = 0;
-    for (std::uint32_t i = 0; i < wqe.num_sge; ++i) sum += list[i].length;
-    return sum;
-}
-
-int put_sges(const ibv_send_wr& wr, const send_limits& limits, srn_send_wqe& wqe) noexcept {
+encoded put_sges(const ibv_send_wr& wr, const send_limits& limits, srn_send_wqe& wqe) noexcept {
     const auto count = static_cast<std::uint32_t>(wr.num_sge);
-    if (count > limits.max_sge) return EINVAL;
+    if (count > limits.max_sge) return {EINVAL};
+    std::uint64_t total = 0;
+    for (std::uint32_t i = 0; i < count; ++i) total += wr.sg_list[i].length;
+    if (total > max_message) return {EINVAL};
     if (count != 0) std::memcpy(wqe.sge, wr.sg_list, count * sizeof(srn_sge));
     wqe.num_sge = static_cast<std::uint8_t>(count);
-    return sum_of_lengths(wqe) > max_message ? EINVAL : 0;
+    return {0, total};
 }
 
 int put_inline(const ibv_send_wr& wr, const send_limits& limits, srn_send_wqe& wqe) noexcept {
@@ -124,11 +120,11 @@ int put_window(const ibv_send_wr& wr, srn_send_wqe& wqe) noexcept {
 
 }  // namespace
 
-int encode_send(const ibv_send_wr& wr, const send_limits& limits, std::byte* slot) noexcept {
+encoded encode_send(const ibv_send_wr& wr, const send_limits& limits, std::byte* slot) noexcept {
     const operation* op = find_operation(wr.opcode);
-    if (op == nullptr || (wr.send_flags & ~known_flags) != 0) return EINVAL;
+    if (op == nullptr || (wr.send_flags & ~known_flags) != 0) return {EINVAL};
     const bool is_inline = (wr.send_flags & IBV_SEND_INLINE) != 0;
-    if (is_inline && (op->operands & inlinable) == 0) return EINVAL;
+    if (is_inline && (op->operands & inlinable) == 0) return {EINVAL};
 
     srn_send_wqe& wqe = *reinterpret_cast<srn_send_wqe*>(slot);
     wqe.wr_id = wr.wr_id;
@@ -144,13 +140,9 @@ int encode_send(const ibv_send_wr& wr, const send_limits& limits, std::byte* slo
     wqe.swap_add = 0;
     wqe.compare = 0;
     if ((op->operands & atomic) != 0) put_atomic(wr, wqe);
-    if ((op->operands & window) != 0) return put_window(wr, wqe);
-    if ((op->operands & payload) == 0) return 0;
-    return is_inline ? put_inline(wr, limits, wqe) : put_sges(wr, limits, wqe);
-}
-
-std::uint64_t listed_bytes(const std::byte* slot) noexcept {
-    return sum_of_lengths(*reinterpret_cast<const srn_send_wqe*>(slot));
+    if ((op->operands & window) != 0) return {put_window(wr, wqe)};
+    if ((op->operands & payload) == 0) return {};
+    return is_inline ? encoded{put_inline(wr, limits, wqe)} : put_sges(wr, limits, wqe);
 }
 
 }  // namespace softrnic::provider

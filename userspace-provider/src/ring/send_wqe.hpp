@@ -17,11 +17,12 @@ struct send_limits {
     bool signal_all;
 };
 
-/// Writes @wr to @slot, which has room for what @limits allow. Returns 0, or EINVAL for what verbs
-/// do not allow; the slot's contents are then void.
-int encode_send(const ibv_send_wr& wr, const send_limits& limits, std::byte* slot) noexcept;
+struct encoded {
+    int error = 0;             ///< or EINVAL for what verbs do not allow; the slot is then void
+    std::uint64_t listed = 0;  ///< bytes that the scatter list names
+};
 
-/// Bytes that the scatter list in @slot, which encode_send() has written, names.
-std::uint64_t listed_bytes(const std::byte* slot) noexcept;
+/// Writes @wr to @slot, which has room for what @limits allow.
+encoded encode_send(const ibv_send_wr& wr, const send_limits& limits, std::byte* slot) noexcept;
 
 }  // namespace softrnic::provider

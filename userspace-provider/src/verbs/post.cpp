@@ -28,18 +28,20 @@ posted post_to(send_queue& sq, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
     const bool idle = load_relaxed(sq.state) == SRN_QP_IDLE;
     if (sq.ring.unseen() == 0) sq.waiting_bytes = 0;
     for (; wr != nullptr; wr = wr->next) {
+        encoded request;
         if (idle) {
-            result.error = EINVAL;
+            request.error = EINVAL;
         } else if (sq.ring.full()) {
-            result.error = ENOMEM;
+            request.error = ENOMEM;
         } else {
-            result.error = encode_send(*wr, sq.limits, sq.ring.slot());
+            request = encode_send(*wr, sq.limits, sq.ring.slot());
         }
-        if (result.error != 0) {
+        if (request.error != 0) {
+            result.error = request.error;
             *bad_wr = wr;
             break;
         }
-        sq.waiting_bytes += listed_bytes(sq.ring.slot());
+        sq.waiting_bytes += request.listed;
         sq.ring.push();
         pushed = true;
     }
