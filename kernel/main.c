@@ -10,6 +10,7 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_netlink.h>
 
+#include "compat/compat.h"
 #include "stream/batch.h"
 #include "verbs/device.h"
 
@@ -153,7 +154,7 @@ static int __init srn_init(void)
 	int ret = -ENOMEM;
 
 	srn_wq = alloc_workqueue("softrnic", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	srn_tx_wq = alloc_workqueue("softrnic_tx", WQ_MEM_RECLAIM, 0);
+	srn_tx_wq = alloc_workqueue("softrnic_tx", WQ_MEM_RECLAIM | SRN_WQ_PERCPU, 0);
 	srn_cm_wq = alloc_ordered_workqueue("softrnic_cm", WQ_MEM_RECLAIM);
 	if (!srn_wq || !srn_tx_wq || !srn_cm_wq)
 		goto err_wq;

@@ -6,6 +6,7 @@
 #include <net/ipv6.h>
 #include <net/tcp_states.h>
 
+#include "../compat/compat.h"
 #include "../stream/frame.h"
 #include "../stream/keepalive.h"
 #include "../stream/service.h"
@@ -72,7 +73,7 @@ static int bind_local(struct srn_ep *ep, bool any_port)
 		set_any_port(&local);
 	else
 		sock_set_reuseaddr(ep->sock->sk);
-	return kernel_bind(ep->sock, (struct sockaddr *)&local, address_len(&local));
+	return kernel_bind(ep->sock, srn_sockaddr(&local), address_len(&local));
 }
 
 static int start_connect(struct srn_ep *ep, bool any_port)
@@ -92,7 +93,7 @@ static int start_connect(struct srn_ep *ep, bool any_port)
 	ep->state = SRN_EP_CONNECTING;
 	ep->have = 0;
 	srn_ep_hook(ep);
-	ret = kernel_connect(ep->sock, (struct sockaddr *)&remote, address_len(&remote),
+	ret = kernel_connect(ep->sock, srn_sockaddr(&remote), address_len(&remote),
 			     O_NONBLOCK);
 	if (ret && ret != -EINPROGRESS)
 		return ret;

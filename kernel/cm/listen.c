@@ -147,7 +147,7 @@ static int port_listen(struct srn_port *port, u32 backlog)
 	sock_set_reuseaddr(port->sock->sk);
 	if (!v4)
 		port->sock->sk->sk_ipv6only = port->v6only;
-	ret = kernel_bind(port->sock, (struct sockaddr *)&port->address,
+	ret = kernel_bind(port->sock, srn_sockaddr(&port->address),
 			  v4 ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
 	if (!ret) {
 		srn_sock_hook(port->sock->sk, &hooks, port);

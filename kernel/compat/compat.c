@@ -133,10 +133,10 @@ void srn_compat_set_gid_tag(struct net_device *netdev, union ib_gid *gid)
  */
 void srn_compat_clear_gid_tag(struct net_device *netdev)
 {
-	static const u8 none[TAG_LEN];
-
 	ASSERT_RTNL();
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+	static const u8 none[TAG_LEN];
+
 	if (netdev->reg_state == NETREG_REGISTERED)
 		dev_addr_mod(netdev, TAG_OFFSET, none, TAG_LEN);
 #endif

@@ -9,11 +9,36 @@
 #include <linux/mm.h>
 #include <linux/net.h>
 #include <linux/netdevice.h>
+#include <linux/workqueue.h>
+#ifdef SRN_HAVE_NET_RPS_H
+#include <net/rps.h>
+#endif
 #include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
 /* Block iterators have moved between headers, in stable kernels, too. */
 #ifdef SRN_HAVE_RDMA_ITER_H
 #include <rdma/iter.h>
+#endif
+
+/* Since 6.17 a workqueue has to say that its work stays on the CPU that queued it. */
+#ifdef SRN_HAVE_WQ_PERCPU
+#define SRN_WQ_PERCPU	WQ_PERCPU
+#else
+#define SRN_WQ_PERCPU	0
+#endif
+
+/* Since 6.19 the addresses that a socket is given have a type of their own. */
+#ifdef SRN_HAVE_SOCKADDR_UNSIZED
+#define srn_sockaddr(a)	((struct sockaddr_unsized *)(a))
+#else
+#define srn_sockaddr(a)	((struct sockaddr *)(a))
+#endif
+
+/* Since 7.2 the name says that the memory is a process's. */
+#ifdef SRN_HAVE_IB_UMEM_GET_VA
+#define srn_umem_get	ib_umem_get_va
+#else
+#define srn_umem_get	ib_umem_get
 #endif
 
 void srn_sock_setup(struct socket *sock);

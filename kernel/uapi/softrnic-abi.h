@@ -22,6 +22,7 @@
 #ifndef SOFTRNIC_ABI_H
 #define SOFTRNIC_ABI_H
 
+#include <linux/stddef.h>
 #include <linux/types.h>
 
 #define SRN_ABI_VERSION		1
@@ -33,6 +34,13 @@
 #define SRN_DRIVER_ID		0x73726e31u
 
 #define SRN_LINE		64
+
+/* An array whose length follows from what stands before it. C++ has no empty structures. */
+#ifdef __cplusplus
+#define SRN_FLEX_ARRAY(type, name)	type name[0]
+#else
+#define SRN_FLEX_ARRAY(type, name)	__DECLARE_FLEX_ARRAY(type, name)
+#endif
 
 /* Most scatter/gather entries of one work request, and bytes of one inline send. */
 #define SRN_MAX_SGE		16
@@ -174,9 +182,10 @@ struct srn_send_wqe {
 	__u32 ex;		/* rkey to invalidate, or immediate data */
 	__aligned_u64 swap_add;
 	__aligned_u64 compare;
+	/* Within the stride. */
 	union {
-		struct srn_sge sge[1];	/* num_sge of them, within the stride */
-		__u8 data[16];
+		SRN_FLEX_ARRAY(struct srn_sge, sge);	/* num_sge of them */
+		SRN_FLEX_ARRAY(__u8, data);		/* inline_len bytes */
 	};
 };
 
@@ -188,7 +197,7 @@ struct srn_recv_wqe {
 	__aligned_u64 wr_id;
 	__u32 num_sge;
 	__u32 reserved;
-	struct srn_sge sge[1];	/* num_sge of them, within the stride */
+	struct srn_sge sge[];	/* num_sge of them, within the stride */
 };
 
 #define SRN_RECV_WQE_HEADER	16

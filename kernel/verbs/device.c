@@ -11,6 +11,7 @@
 
 #include "../cm/cm.h"
 #include "../compat/compat.h"
+#include "../compat/device_ops.h"
 #include "../stream/linger.h"
 #include "cq.h"
 #include "device.h"
@@ -194,7 +195,8 @@ static int srn_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 static int srn_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 			    struct ib_udata *udata)
 {
-	if (udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
+	/* Since 7.2 the core asks for itself, too. */
+	if (udata && udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
 		return -EINVAL;
 	memset(attr, 0, sizeof(*attr));
 	attr->device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS | IB_DEVICE_MEM_WINDOW |
@@ -332,7 +334,7 @@ static const struct ib_device_ops device_ops = {
 	.alloc_mw = srn_alloc_mw,
 	.alloc_pd = srn_alloc_pd,
 	.alloc_ucontext = srn_alloc_ucontext,
-	.create_cq = srn_create_cq,
+	.create_cq = srn_compat_create_cq,
 	.create_qp = srn_create_qp,
 	.create_srq = srn_create_srq,
 	.dealloc_driver = srn_dealloc_driver,
@@ -371,7 +373,7 @@ static const struct ib_device_ops device_ops = {
 	.query_port = srn_query_port,
 	.query_qp = srn_query_qp,
 	.query_srq = srn_query_srq,
-	.reg_user_mr = srn_reg_user_mr,
+	.reg_user_mr = srn_compat_reg_user_mr,
 	.req_notify_cq = srn_req_notify_cq,
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, srn_cq, ibcq),

@@ -81,7 +81,7 @@ static int mr_pin(struct srn_mr *mr, u64 start, u64 length, u64 iova, int access
 	unsigned long block;
 	struct ib_umem *umem;
 
-	umem = ib_umem_get(mem->pd->device, start, length, access);
+	umem = srn_umem_get(mem->pd->device, start, length, access);
 	if (IS_ERR(umem))
 		return PTR_ERR(umem);
 	mem->umem = umem;

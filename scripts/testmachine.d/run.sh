@@ -27,7 +27,7 @@ run_script()
 	trap 'rm -rf "$WORK"' EXIT
 	make_initrd "$WORK" "$(run_config "${script##*/}")" "$script" "$@"
 	local start=$EPOCHREALTIME machine_status=0
-	if [[ $KERNEL == *uml ]]; then
+	if [[ $KERNEL == *uml* ]]; then
 		start_uml || machine_status=$?
 	else
 		start_qemu || machine_status=$?

@@ -103,7 +103,7 @@ build_module()
 	local dest log=$WORK/$1-module.log
 	local -a arch=()
 	dest=$WORK/build-$1/module/$(kernel_release)
-	[[ $KERNEL != uml ]] || arch=(ARCH=um)
+	[[ $KERNEL != uml* ]] || arch=(ARCH=um)
 	mkdir -p "$dest"
 	cp "$LIB/$1"/* "$dest/"
 	make -C "$(kernel_dir)/build" "${arch[@]}" M="$dest" -s modules > "$log" 2>&1 || {

@@ -3,6 +3,7 @@
 #
 # How the machine is started in User Mode Linux: the kernel is a process of this
 # host, the root image its block device, and /out a folder that it sees by itself.
+# SMP is what --smp says where the kernel was built for more than one CPU.
 
 UML_ARGS=(
 	panic=-1 oops=panic loglevel=4 log_buf_len=4M slab_nomerge net.ifnames=0
@@ -28,12 +29,15 @@ uml_memory_folder()
 # standard output.
 start_uml()
 {
+	local -a cpus=()
 	[[ -z $QEMU_EXTRA ]] || say "no QEMU here: without $QEMU_EXTRA"
+	# It refuses several CPUs where it traces its processes.
+	[[ $KERNEL != uml-smp ]] || cpus=("ncpus=$((SMP > 2 ? 2 : SMP))" seccomp=on)
 	# c: others read that image, too. UML leaves processes behind if it is not ended as a group.
 	TMPDIR=$(uml_memory_folder) timeout -k 5 $((TIMEOUT + GRACE)) \
 		"$(kernel_dir)/image" "mem=$MEM" "initrd=$WORK/initrd" \
 		"ubd0rc=$(machine_dir)/root.ext4" "uml_dir=$WORK/" umid=machine \
-		"${UML_ARGS[@]}" con0=null,fd:4 con1=null,fd:3 "$APPEND" \
+		"${UML_ARGS[@]}" "${cpus[@]}" con0=null,fd:4 con1=null,fd:3 "$APPEND" \
 		"testmachine.out=$OUT" testmachine.output=/dev/tty1 \
 		3>&1 4> "$OUT/console.log" > "$OUT/qemu.log" 2>&1 < /dev/null |
 		tee "$OUT/output.log"
