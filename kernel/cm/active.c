@@ -39,7 +39,7 @@ static enum srn_counter failure_counter(const struct srn_ep *ep, int status)
 void srn_ep_connect_failed(struct srn_ep *ep, int status)
 {
 	srn_count(ep->dev->counters, failure_counter(ep, status));
-	srn_ep_event(ep, ep->cm_id, IW_CM_EVENT_CONNECT_REPLY, status);
+	srn_report_failed(ep, status);
 	srn_ep_close(ep, false);
 }
 
@@ -130,7 +130,7 @@ static int first_connect(struct srn_ep *ep)
  * @cm_id: connection
  * @param: queue pair, read depths, private data
  *
- * Returns at once; the CONNECT_REPLY event tells the outcome.
+ * Does not wait for the peer; srn_report_connected() or srn_report_failed() tell the outcome.
  *
  * Context: process.
  */
@@ -138,6 +138,7 @@ int srn_cm_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 {
 	struct srn_device *dev = to_srn_dev(cm_id->device);
 	struct srn_ep *ep;
+	bool wait;
 	int ret;
 
 	if (param->private_data_len > SRN_MPA_MAX_PRIVATE - SRN_MPA_ENHANCED)
@@ -156,13 +157,18 @@ int srn_cm_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 	ep->ord = min_t(u32, param->ord, SRN_MAX_READ_DEPTH);
 	ep->private_len = param->private_data_len;
 	ep->private_data = kmemdup(param->private_data, param->private_data_len, GFP_KERNEL);
-	ret = ep->private_len && !ep->private_data ? -ENOMEM : srn_ep_take_qp(ep, param->qpn);
+	ret = ep->private_len && !ep->private_data ? -ENOMEM : srn_ep_take_qp(ep, cm_id, param->qpn);
 	srn_ep_take_cm_id(ep, cm_id);
 	if (!ret)
 		ret = first_connect(ep);
+	if (!ret)
+		ret = srn_report_connecting(ep);
+	wait = !ret && !ep->qp->kernel;
 	if (ret)
 		srn_ep_close(ep, false);
 	mutex_unlock(&ep->lock);
+	if (wait)
+		srn_report_wait(ep);
 	srn_ep_put(ep);
 	return ret;
 }
@@ -212,7 +218,7 @@ static void refuse_reply(struct srn_ep *ep, u8 ecode)
 	iov.iov_base = fpdu;
 	iov.iov_len = srn_frame_terminate(&framer, fpdu, payload, len);
 	kernel_sendmsg(ep->sock, &msg, &iov, 1, iov.iov_len);
-	srn_ep_event(ep, ep->cm_id, IW_CM_EVENT_CONNECT_REPLY, -EPROTO);
+	srn_report_failed(ep, -EPROTO);
 	srn_ep_close(ep, true);
 }
 
@@ -266,6 +272,50 @@ static void note_depths_of_reject(struct srn_ep *ep)
 		ep->ird = f->ord;
 }
 
+/* An id whose consumer has asked, by what its handler returned, for it to be destroyed. */
+struct unwanted {
+	struct work_struct work;
+	struct iw_cm_id *cm_id;
+};
+
+static void destroy_unwanted(struct work_struct *work)
+{
+	struct unwanted *u = container_of(work, struct unwanted, work);
+
+	iw_destroy_cm_id(u->cm_id);
+	kfree(u);
+}
+
+static void destroy_later(struct iw_cm_id *cm_id)
+{
+	struct unwanted *u = kmalloc(sizeof(*u), GFP_KERNEL | __GFP_NOFAIL);
+
+	INIT_WORK(&u->work, destroy_unwanted);
+	u->cm_id = cm_id;
+	queue_work(srn_wq, &u->work);
+}
+
+/*
+ * The consumer's handler is called without ep->lock: it may do to the queue pair whatever it
+ * wants. An end of the connection is reported afterwards.
+ */
+static void report_connected(struct srn_ep *ep)
+{
+	struct iw_cm_id *cm_id = ep->cm_id;
+
+	ep->state = SRN_EP_REPORTING;
+	mutex_unlock(&ep->lock);
+	if (srn_report_connected(ep))
+		destroy_later(cm_id);
+	mutex_lock(&ep->lock);
+	srn_report_end(ep->qp);
+	ep->state = SRN_EP_ESTABLISHED;
+	if (!ep->lost)
+		return;
+	srn_report_closed(ep);
+	srn_ep_close(ep, false);
+}
+
 static void handle_reply(struct srn_ep *ep)
 {
 	const char *reason = NULL;
@@ -292,15 +342,16 @@ static void handle_reply(struct srn_ep *ep)
 	}
 	srn_sock_unhook(ep->sock->sk);
 	srn_ep_note_addresses(ep);
+	srn_report_begin(ep->qp);
 	ret = srn_qp_connect(ep->qp, ep->sock, &conn);
 	if (ret) {
+		srn_report_end(ep->qp);
 		srn_ep_connect_failed(ep, ret);
 		return;
 	}
 	ep->sock = NULL;
-	srn_ep_event(ep, ep->cm_id, IW_CM_EVENT_CONNECT_REPLY, 0);
-	ep->state = SRN_EP_ESTABLISHED;
 	srn_count(ep->dev->counters, SRN_COUNT_CONNECTS);
+	report_connected(ep);
 }
 
 /* Errors that the core tells apart: refused, unreachable, anything else. */

@@ -10,12 +10,12 @@
  *	active				passive
  *	CONNECTING	SYN sent	WAIT_REQUEST	accepted
  *	WAIT_REPLY	request sent	REQUESTED	told the consumer
+ *	REPORTING	the consumer is being told
  *	ESTABLISHED	the socket belongs to the QP's stream
  *	CLOSED
  *
- * Events to the core are sent under ep->lock, so that they are in order: the core
- * takes exactly one CONNECT_REPLY or ESTABLISHED, then, if that was a success, one
- * CLOSE.
+ * Events to the core are sent under ep->lock, so that they are in order: exactly one
+ * CONNECT_REPLY or ESTABLISHED, then one CLOSE. report.c says what the consumer hears of them.
  *
  * Lock order: ep->lock of a connection, that of its listener; ep->lock, qp->conn_mutex.
  * ports_mutex is taken before either.
@@ -41,6 +41,7 @@ enum srn_ep_state {
 	SRN_EP_WAIT_REPLY,
 	SRN_EP_WAIT_REQUEST,
 	SRN_EP_REQUESTED,
+	SRN_EP_REPORTING,
 	SRN_EP_ESTABLISHED,
 	SRN_EP_LISTENING,
 	SRN_EP_CLOSED,
@@ -60,6 +61,10 @@ struct srn_ep {
 	struct mutex lock;		/* protects what follows */
 	enum srn_ep_state state;
 	struct iw_cm_id *cm_id;		/* with a reference */
+	iw_cm_handler consumer;		/* whose place at @cm_id report.c has taken */
+	bool core_knows;		/* the core has taken the event that came first */
+	bool forwarded;			/* passive: the consumer has been told of the request */
+	bool lost;			/* in REPORTING: the connection has ended already */
 	struct srn_qp *qp;		/* with a reference */
 	struct socket *sock;		/* until the stream has it */
 	struct delayed_work work;	/* holds a reference while queued */
@@ -80,7 +85,7 @@ struct srn_ep {
 	/* The peer's frame, as it comes in. */
 	struct srn_mpa_frame frame;
 	u32 have;
-	u8 *in;				/* of a connection, until the core has been told of it */
+	u8 *in;				/* of a connection, until the consumer has been told of it */
 
 	/* Passive: where it came from. Listener: its port. */
 	struct srn_ep *listener;	/* with a reference */
@@ -99,17 +104,29 @@ void srn_ep_hook(struct srn_ep *ep);
 void srn_ep_queue(struct srn_ep *ep, unsigned long delay);
 void srn_ep_wait(struct srn_ep *ep);
 void srn_ep_set_deadline(struct srn_ep *ep, unsigned long delay);
-int srn_ep_event(struct srn_ep *ep, struct iw_cm_id *cm_id, enum iw_cm_event_type type,
-		 int status);
 void srn_ep_note_addresses(struct srn_ep *ep);
 void srn_ep_close(struct srn_ep *ep, bool polite);
-int srn_ep_take_qp(struct srn_ep *ep, u32 qpn);
+int srn_ep_take_qp(struct srn_ep *ep, const struct iw_cm_id *cm_id, u32 qpn);
+struct srn_ep *srn_ep_find_request(struct iw_cm_id *cm_id);
 void srn_ep_take_cm_id(struct srn_ep *ep, struct iw_cm_id *cm_id);
 int srn_ep_read_frame(struct srn_ep *ep, bool reply);
 int srn_ep_send_frame(struct srn_ep *ep, const struct srn_mpa_frame *frame, const void *data,
 		      u32 len);
 void srn_ep_qp_ended(struct srn_ep *ep);
 void srn_cm_device_gone(struct srn_device *dev);
+
+/* report.c */
+void srn_report_init(struct srn_ep *ep);
+int srn_report_request(struct srn_ep *ep);
+int srn_report_connecting(struct srn_ep *ep);
+void srn_report_accepted(struct srn_ep *ep);
+void srn_report_wait(struct srn_ep *ep);
+int srn_report_connected(struct srn_ep *ep);
+void srn_report_failed(struct srn_ep *ep, int status);
+void srn_report_closed(struct srn_ep *ep);
+void srn_report_begin(struct srn_qp *qp);
+void srn_report_end(struct srn_qp *qp);
+void srn_report_rem_ref(struct ib_qp *ibqp);
 
 /* active.c */
 int srn_cm_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param);

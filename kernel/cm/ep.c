@@ -5,9 +5,9 @@
 #include <linux/slab.h>
 #include <net/tcp.h>
 
+#include "../compat/compat.h"
 #include "../stream/linger.h"
 #include "../stream/sockhooks.h"
-#include "../trace.h"
 #include "../verbs/qp.h"
 #include "cm.h"
 
@@ -15,7 +15,12 @@ static void ep_work(struct work_struct *work)
 {
 	struct srn_ep *ep = container_of(to_delayed_work(work), struct srn_ep, work);
 
-	mutex_lock(&ep->lock);
+	/* Who has the lock may be a process that has no CPU now. The others need not wait for it. */
+	if (!mutex_trylock(&ep->lock)) {
+		srn_ep_queue(ep, 1);
+		srn_ep_put(ep);
+		return;
+	}
 	switch (ep->state) {
 	case SRN_EP_CONNECTING:
 	case SRN_EP_WAIT_REPLY:
@@ -195,71 +200,30 @@ void srn_ep_note_addresses(struct srn_ep *ep)
 	unmap_address(&ep->remote);
 }
 
-static void event_address(struct sockaddr_storage *to, const union srn_address *known,
-			  const struct sockaddr_storage *asked_for)
-{
-	if (known->family)
-		memcpy(to, known, sizeof(*known));
-	else
-		*to = *asked_for;
-}
-
-/**
- * srn_ep_event - tell the core
- * @ep: endpoint
- * @cm_id: connection, or the listener for a CONNECT_REQUEST
- * @type: event
- * @status: 0 or a negative errno
- *
- * Context: process, ep->lock held.
- *
- * Return: 0, or -ENOMEM if the core has no room for it now.
- */
-int srn_ep_event(struct srn_ep *ep, struct iw_cm_id *cm_id, enum iw_cm_event_type type,
-		 int status)
-{
-	struct iw_cm_event event = { .event = type, .status = status };
-	u32 head = SRN_MPA_FRAME + (ep->frame.enhanced ? SRN_MPA_ENHANCED : 0);
-	bool of_frame = type == IW_CM_EVENT_CONNECT_REQUEST || type == IW_CM_EVENT_CONNECT_REPLY;
-	int ret;
-
-	event_address(&event.local_addr, &ep->local, &cm_id->local_addr);
-	event_address(&event.remote_addr, &ep->remote, &cm_id->remote_addr);
-	if (of_frame && ep->have > head) {
-		event.private_data = ep->in + head;
-		/* The core's length has 8 bits. */
-		event.private_data_len = min_t(u32, ep->have - head, U8_MAX);
-	}
-	/* To the core these are what its consumer may initiate and must serve. */
-	event.ird = ep->ord;
-	event.ord = ep->ird;
-	event.provider_data = (void *)(uintptr_t)ep->id;
-	trace_srn_cm_event(ep, &event);
-	ret = cm_id->event_handler(cm_id, &event);
-	if (ret)
-		srn_ep_notice(ep, "no room for a connection event\n");
-	if (of_frame && !ret) {
-		/* The core has its copy, and nobody else asks for it. */
-		kfree(ep->in);
-		ep->in = NULL;
-	}
-	return ret;
-}
-
 /**
  * srn_ep_take_qp - connect endpoint and queue pair
  * @ep: endpoint
- * @qpn: number of the queue pair
+ * @cm_id: the core's identifier of the connection
+ * @qpn: number of the queue pair, which the core has a reference on
  *
- * Context: process, ep->lock held.
+ * A process may name any number. Only its own queue pairs are meant for it.
+ *
+ * Context: process that asks for the connection, ep->lock held.
+ *
+ * Return: 0; -EINVAL if there is none, or it is not in a state to be connected; -EISCONN if it has a
+ * connection; -EPERM if it is somebody else's.
  */
-int srn_ep_take_qp(struct srn_ep *ep, u32 qpn)
+int srn_ep_take_qp(struct srn_ep *ep, const struct iw_cm_id *cm_id, u32 qpn)
 {
 	struct ib_qp *ibqp = srn_qp_get(&ep->dev->ibdev, qpn);
 	int ret;
 
 	if (!ibqp)
 		return -EINVAL;
+	if (!srn_qp_is_callers(to_srn_qp(ibqp), srn_compat_rdma_id(cm_id))) {
+		srn_qp_notice(to_srn_qp(ibqp), "not connected: it is not the caller's\n");
+		return -EPERM;
+	}
 	ret = srn_qp_bind(to_srn_qp(ibqp), ep);
 	if (ret) {
 		srn_qp_notice(to_srn_qp(ibqp), "not in a state to be connected\n");
@@ -268,6 +232,30 @@ int srn_ep_take_qp(struct srn_ep *ep, u32 qpn)
 	srn_qp_add_ref(ibqp);
 	ep->qp = to_srn_qp(ibqp);
 	return 0;
+}
+
+/**
+ * srn_ep_find_request - the endpoint of a request that was reported
+ * @cm_id: the core's identifier for it
+ *
+ * The core keeps a number, not a pointer: nobody would ever give a reference back if it dropped
+ * the event.
+ *
+ * Context: any.
+ *
+ * Return: endpoint, with a reference, or NULL if it is gone.
+ */
+struct srn_ep *srn_ep_find_request(struct iw_cm_id *cm_id)
+{
+	struct srn_device *dev = to_srn_dev(cm_id->device);
+	struct srn_ep *ep;
+
+	xa_lock_bh(&dev->requests);
+	ep = xa_load(&dev->requests, (uintptr_t)cm_id->provider_data);
+	if (ep)
+		srn_ep_get(ep);
+	xa_unlock_bh(&dev->requests);
+	return ep;
 }
 
 /**
@@ -307,7 +295,7 @@ void srn_ep_close(struct srn_ep *ep, bool polite)
 		srn_ep_put(ep);
 	if (ep->qp) {
 		srn_qp_unbind(ep->qp, ep);
-		srn_qp_rem_ref(&ep->qp->ibqp);
+		srn_qp_put(ep->qp);
 		ep->qp = NULL;
 	}
 	if (ep->cm_id) {
@@ -408,8 +396,11 @@ void srn_ep_qp_ended(struct srn_ep *ep)
 	mutex_lock(&ep->lock);
 	switch (ep->state) {
 	case SRN_EP_ESTABLISHED:
-		srn_ep_event(ep, ep->cm_id, IW_CM_EVENT_CLOSE, 0);
+		srn_report_closed(ep);
 		srn_ep_close(ep, false);
+		break;
+	case SRN_EP_REPORTING:
+		ep->lost = true;
 		break;
 	case SRN_EP_CONNECTING:
 	case SRN_EP_WAIT_REPLY:

@@ -298,6 +298,7 @@ int srn_cm_create_listen(struct iw_cm_id *cm_id, int backlog)
 	mutex_lock(&ep->lock);
 	ep->backlog = backlog > 0 ? backlog : DEFAULT_BACKLOG;
 	srn_ep_take_cm_id(ep, cm_id);
+	srn_report_init(ep);
 	mutex_unlock(&ep->lock);
 	ret = listen_on(ep, cm_id);
 	if (ret) {

@@ -11,6 +11,8 @@
 
 /* How long a stranger may take to send a request. */
 #define REQUEST_TIMEOUT	(5 * HZ)
+/* How long the core may take to hand a request on; after that it had no memory for it. */
+#define FORWARD_TIMEOUT	(60 * HZ)
 /* How often, and how long, the core is asked again when it has no room for events. */
 #define EVENT_RETRY	(HZ / 50)
 
@@ -92,8 +94,7 @@ void srn_ep_passive_start(struct srn_ep *listener, struct socket *sock)
 }
 
 /*
- * Tell the listener's consumer. The core keeps a number, not a pointer: if it drops the
- * event nobody will ever give a reference back.
+ * Tell the listener's consumer.
  *
  * Return: 0, -ENOMEM to try again later, another negative errno if it is in vain.
  */
@@ -111,9 +112,8 @@ static int report_request(struct srn_ep *ep)
 	mutex_lock_nested(&listener->lock, SINGLE_DEPTH_NESTING);
 	/* Before the listener can go: whoever makes it go looks for reported requests. */
 	ep->state = SRN_EP_REQUESTED;
-	ep->deadline = 0;
-	ret = listener->state == SRN_EP_LISTENING ?
-	      srn_ep_event(ep, listener->cm_id, IW_CM_EVENT_CONNECT_REQUEST, 0) : -ECONNABORTED;
+	srn_ep_set_deadline(ep, FORWARD_TIMEOUT);
+	ret = listener->state == SRN_EP_LISTENING ? srn_report_request(ep) : -ECONNABORTED;
 	if (ret) {
 		ep->state = SRN_EP_WAIT_REQUEST;
 		ep->deadline = deadline;
@@ -154,6 +154,22 @@ static void handle_request(struct srn_ep *ep)
 		request_reported(ep);
 }
 
+/*
+ * The consumer has all the time that it wants, but if nobody has told it of the request, or its
+ * listener is gone, and so, it seems, is the consumer.
+ */
+static void requested(struct srn_ep *ep)
+{
+	if (!time_after_eq(jiffies, ep->deadline)) {
+		srn_ep_wait(ep);
+		return;
+	}
+	if (!READ_ONCE(ep->forwarded))
+		drop(ep, "the core had no memory for it");
+	else if (READ_ONCE(ep->listener->state) == SRN_EP_CLOSED)
+		srn_ep_close(ep, false);
+}
+
 /**
  * srn_ep_passive_work - go on with being connected to
  * @ep: endpoint in WAIT_REQUEST or REQUESTED
@@ -165,9 +181,7 @@ void srn_ep_passive_work(struct srn_ep *ep)
 	int ret;
 
 	if (ep->state == SRN_EP_REQUESTED) {
-		/* Its listener is gone and so, it seems, is the consumer. */
-		if (ep->deadline && time_after_eq(jiffies, ep->deadline))
-			srn_ep_close(ep, false);
+		requested(ep);
 		return;
 	}
 	if (time_after_eq(jiffies, ep->deadline)) {
@@ -229,7 +243,7 @@ static int accept_request(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_c
 	ep->markers = conn.rx_markers;
 	if (param->private_data_len > max_private(ep))
 		return -EINVAL;
-	ret = srn_ep_take_qp(ep, param->qpn);
+	ret = srn_ep_take_qp(ep, cm_id, param->qpn);
 	if (ret)
 		return ret;
 	ep->ord = min_t(u32, param->ord, ep->ord);
@@ -250,22 +264,8 @@ static int accept_request(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_c
 	srn_ep_take_cm_id(ep, cm_id);
 	ep->state = SRN_EP_ESTABLISHED;
 	srn_count(ep->dev->counters, SRN_COUNT_ACCEPTS);
-	srn_ep_event(ep, cm_id, IW_CM_EVENT_ESTABLISHED, 0);
+	srn_report_accepted(ep);
 	return 0;
-}
-
-/* The request that the core means, with a reference, or NULL if it is gone. */
-static struct srn_ep *find_request(struct iw_cm_id *cm_id)
-{
-	struct srn_device *dev = to_srn_dev(cm_id->device);
-	struct srn_ep *ep;
-
-	xa_lock_bh(&dev->requests);
-	ep = xa_load(&dev->requests, (uintptr_t)cm_id->provider_data);
-	if (ep)
-		srn_ep_get(ep);
-	xa_unlock_bh(&dev->requests);
-	return ep;
 }
 
 /**
@@ -277,18 +277,22 @@ static struct srn_ep *find_request(struct iw_cm_id *cm_id)
  */
 int srn_cm_accept(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 {
-	struct srn_ep *ep = find_request(cm_id);
+	struct srn_ep *ep = srn_ep_find_request(cm_id);
 	int ret = -ECONNRESET;
+	bool wait = false;
 
 	if (!ep)
 		return ret;
 	mutex_lock(&ep->lock);
 	if (ep->state == SRN_EP_REQUESTED) {
 		ret = accept_request(ep, cm_id, param);
+		wait = !ret && !ep->qp->kernel;
 		if (ret)
 			srn_ep_close(ep, false);
 	}
 	mutex_unlock(&ep->lock);
+	if (wait)
+		srn_report_wait(ep);
 	srn_ep_put(ep);
 	return ret;
 }
@@ -303,7 +307,7 @@ int srn_cm_accept(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
  */
 int srn_cm_reject(struct iw_cm_id *cm_id, const void *data, u8 len)
 {
-	struct srn_ep *ep = find_request(cm_id);
+	struct srn_ep *ep = srn_ep_find_request(cm_id);
 	int ret = 0;
 
 	if (!ep)

@@ -15,6 +15,8 @@
 #endif
 #include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
+#include <rdma/iw_cm.h>
+#include <rdma/rdma_cm.h>
 /* Block iterators have moved between headers, in stable kernels, too. */
 #ifdef SRN_HAVE_RDMA_ITER_H
 #include <rdma/iter.h>
@@ -40,6 +42,15 @@
 #else
 #define srn_umem_get	ib_umem_get
 #endif
+
+/*
+ * The consumer of an iw_cm_id is rdma_cm, and its context begins with the id that rdma_cm's own
+ * consumer has. No kernel has another consumer.
+ */
+static inline const struct rdma_cm_id *srn_compat_rdma_id(const struct iw_cm_id *cm_id)
+{
+	return cm_id->context;
+}
 
 void srn_sock_setup(struct socket *sock);
 void srn_sock_share_fragment(struct socket *sock, bool share);

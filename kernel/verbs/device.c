@@ -358,7 +358,7 @@ static const struct ib_device_ops device_ops = {
 	.iw_destroy_listen = srn_cm_destroy_listen,
 	.iw_get_qp = srn_qp_get,
 	.iw_reject = srn_cm_reject,
-	.iw_rem_ref = srn_qp_rem_ref,
+	.iw_rem_ref = srn_report_rem_ref,
 	.map_mr_sg = srn_map_mr_sg,
 	.mmap = srn_mmap,
 	.mmap_free = srn_mmap_free,
@@ -435,8 +435,6 @@ struct srn_device *srn_device_create(struct net_device *netdev)
 	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC1);
 	xa_init_flags(&dev->mems, XA_FLAGS_ALLOC1);
 	xa_init_flags(&dev->requests, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
-	/* Numbers that are not used again soon: a late completion names nobody else's QP. */
-	dev->next_qp = 1;
 	dev->next_mem = get_random_u32_below(SRN_MAX_STAG_INDEX);
 
 	ibdev->node_type = RDMA_NODE_RNIC;

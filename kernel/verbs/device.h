@@ -53,8 +53,7 @@ enum srn_limit {
  * @qps: queue pairs by number
  * @mems: memory by STag index
  * @requests: connections that were reported and not yet decided on, by number
- * @next_qp: where the search for the next number begins
- * @next_mem: the same for @mems
+ * @next_mem: where the search for the next number in @mems begins
  * @next_request: the same for @requests
  * @gid: GID 0
  * @count: live objects of each kind
@@ -76,7 +75,6 @@ struct srn_device {
 	struct xarray qps;
 	struct xarray mems;
 	struct xarray requests;
-	u32 next_qp;
 	u32 next_mem;
 	u32 next_request;
 	union ib_gid gid;

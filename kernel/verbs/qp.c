@@ -2,8 +2,12 @@
 /*
  * Queue pair verbs.
  */
+#include <linux/cred.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
+#include <linux/pid_namespace.h>
+#include <linux/random.h>
+#include <linux/sched/signal.h>
 #include <rdma/uverbs_ioctl.h>
 
 #include "../cm/cm.h"
@@ -34,15 +38,42 @@ void srn_qp_add_ref(struct ib_qp *ibqp)
 }
 
 /**
- * srn_qp_rem_ref - undo srn_qp_add_ref()
- * @ibqp: queue pair
+ * srn_qp_put - undo srn_qp_add_ref()
+ * @qp: queue pair
  */
-void srn_qp_rem_ref(struct ib_qp *ibqp)
+void srn_qp_put(struct srn_qp *qp)
 {
-	struct srn_qp *qp = to_srn_qp(ibqp);
-
 	if (refcount_dec_and_test(&qp->refs))
 		complete(&qp->unused);
+}
+
+static void owner_init(struct srn_qp *qp)
+{
+	if (qp->kernel)
+		return;
+	qp->owner_uid = current_uid();
+	qp->owner = get_pid(task_tgid(current));
+}
+
+/**
+ * srn_qp_is_callers - may who asks for a connection have it for this queue pair?
+ * @qp: queue pair
+ * @id: rdma_cm's identifier of the connection
+ *
+ * A kernel consumer's queue pair belongs to an id, or to a thread of the kernel. That of a process is for itself, whatever user it
+ * has become, and for processes of the same user in the same process namespace: such as a child of
+ * it. To be the same user is not enough, since containers often have no users of their own.
+ *
+ * Context: process.
+ */
+bool srn_qp_is_callers(const struct srn_qp *qp, const struct rdma_cm_id *id)
+{
+	if (qp->kernel)
+		return id->qp ? id->qp == &qp->ibqp : current->flags & PF_KTHREAD;
+	if (task_tgid(current) == qp->owner)
+		return true;
+	return uid_eq(current_uid(), qp->owner_uid) &&
+	       task_active_pid_ns(current) == ns_of_pid(qp->owner);
 }
 
 static int check_caps(struct ib_qp_init_attr *attrs)
@@ -157,7 +188,7 @@ int srn_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attrs, struct ib_u
 	struct srn_device *dev = to_srn_dev(ibqp->device);
 	struct srn_uresp_create_qp resp = {};
 	struct srn_qp *qp = to_srn_qp(ibqp);
-	u32 qpn;
+	u32 qpn, next;
 	int ret;
 
 	ret = check_caps(attrs);
@@ -170,6 +201,7 @@ int srn_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attrs, struct ib_u
 	qp->scq = to_srn_cq(attrs->send_cq);
 	qp->rcq = to_srn_cq(attrs->recv_cq);
 	qp->srq = attrs->srq ? to_srn_srq(attrs->srq) : NULL;
+	owner_init(qp);
 	refcount_set(&qp->refs, 1);
 	init_completion(&qp->unused);
 	srn_qp_state_init(qp);
@@ -177,8 +209,9 @@ int srn_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attrs, struct ib_u
 	ret = alloc_queues(qp, udata, &resp);
 	if (ret)
 		goto err_count;
-	ret = xa_alloc_cyclic(&dev->qps, &qpn, NULL, XA_LIMIT(1, 0xffffff), &dev->next_qp,
-			      GFP_KERNEL);
+	/* Nobody shall guess the next number. The peers know ours. */
+	next = get_random_u32() & 0xffffff;
+	ret = xa_alloc_cyclic(&dev->qps, &qpn, NULL, XA_LIMIT(1, 0xffffff), &next, GFP_KERNEL);
 	if (ret < 0)
 		goto err_queues;
 	ibqp->qp_num = qpn;
@@ -193,6 +226,7 @@ err_number:
 err_queues:
 	free_queues(qp);
 err_count:
+	put_pid(qp->owner);
 	srn_count_dec(dev, SRN_LIMIT_QP);
 	return ret;
 }
@@ -216,13 +250,14 @@ int srn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	xa_erase(&qp->dev->qps, ibqp->qp_num);
 	/* The core looks it up and takes its reference in one section without interrupts. */
 	synchronize_rcu_expedited();
-	srn_qp_rem_ref(ibqp);
+	srn_qp_put(qp);
 	wait_for_completion(&qp->unused);
 	/* Somebody may have failed it once more in between. */
 	flush_work(&qp->end_work);
 	srn_watch_remove(qp);
 	srn_stream_exit(&qp->stream);
 	free_queues(qp);
+	put_pid(qp->owner);
 	srn_count_dec(qp->dev, SRN_LIMIT_QP);
 	return 0;
 }

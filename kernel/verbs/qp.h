@@ -29,6 +29,7 @@
 #include <linux/completion.h>
 #include <linux/refcount.h>
 #include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
 
 #include "../stream/stream.h"
 #include "../wire/atomic.h"
@@ -156,6 +157,9 @@ struct srn_qp {
 	struct srn_device *dev;
 	refcount_t refs;		/* held by the RDMA core's iWARP CM */
 	bool kernel;
+	bool reporting;			/* see cm/report.c */
+	kuid_t owner_uid;		/* of a process: who has created it */
+	struct pid *owner;
 	struct completion unused;	/* refs is 0 */
 
 	struct mutex conn_mutex;	/* start and stop of the stream; outermost */
@@ -233,7 +237,8 @@ int srn_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 int srn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
 struct ib_qp *srn_qp_get(struct ib_device *ibdev, int qpn);
 void srn_qp_add_ref(struct ib_qp *ibqp);
-void srn_qp_rem_ref(struct ib_qp *ibqp);
+void srn_qp_put(struct srn_qp *qp);
+bool srn_qp_is_callers(const struct srn_qp *qp, const struct rdma_cm_id *id);
 
 /* qp_state.c: life of a connection */
 struct srn_qp_conn {

@@ -197,6 +197,6 @@ void srn_watch_help(struct srn_qp *qp)
 	spin_unlock_bh(&watch->lock);
 	for (i = 0; i < found; i++) {
 		srn_stream_kick(&left[i]->stream);
-		srn_qp_rem_ref(&left[i]->ibqp);
+		srn_qp_put(left[i]);
 	}
 }
