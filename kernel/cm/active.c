@@ -106,7 +106,7 @@ static int connect_from_any_port(struct srn_ep *ep)
 {
 	if (ep->sock) {
 		srn_sock_unhook(ep->sock->sk);
-		sock_release(ep->sock);
+		srn_sock_abort(ep->sock);
 		ep->sock = NULL;
 	}
 	return start_connect(ep, true);

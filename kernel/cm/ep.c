@@ -288,7 +288,7 @@ void srn_ep_close(struct srn_ep *ep, bool polite)
 		if (polite)
 			srn_linger(dev, ep->sock);
 		else
-			sock_release(ep->sock);
+			srn_sock_abort(ep->sock);
 		ep->sock = NULL;
 	}
 	if (cancel_delayed_work(&ep->work))

@@ -112,7 +112,7 @@ static void port_work(struct work_struct *work)
 		if (ep)
 			srn_ep_passive_start(ep, sock);
 		else
-			sock_release(sock);
+			srn_sock_abort(sock);
 		mutex_unlock(&ports_mutex);
 	}
 	/* Nobody calls again for connections that wait already. */

@@ -70,7 +70,7 @@ void srn_ep_passive_start(struct srn_ep *listener, struct socket *sock)
 	if (!ep) {
 		srn_ep_notice(listener, "listener: no memory for a connection\n");
 		srn_count(listener->dev->counters, SRN_COUNT_REQUESTS_DROPPED);
-		sock_release(sock);
+		srn_sock_abort(sock);
 		return;
 	}
 	/* The core keeps it with the listener only. */

@@ -92,6 +92,37 @@ int srn_sock_send_softirq(struct sock *sk, struct msghdr *msg, struct page_frag 
 	return ret;
 }
 
+/**
+ * srn_sock_hold_net - make a socket of the kernel one like a program's
+ * @sk: TCP socket
+ *
+ * A socket of the kernel does not keep its network namespace alive. In return TCP takes away its
+ * timers when it is closed, so that what is not acknowledged by then stays for ever.
+ *
+ * Context: process, the socket is locked by the caller.
+ *
+ * Return: false if the namespace is going away.
+ */
+bool srn_sock_hold_net(struct sock *sk)
+{
+	struct net *net = maybe_get_net(sock_net(sk));
+
+	if (!net)
+		return false;
+#ifdef SRN_HAVE_SK_NET_REFCNT_UPGRADE
+	sk_net_refcnt_upgrade(sk);
+	put_net(net);
+#else
+#ifdef SRN_HAVE_NETNS_TRACKER_OF_KERNEL_SOCKETS
+	__netns_tracker_free(net, &sk->ns_tracker, false);
+#endif
+	sk->sk_net_refcnt = 1;
+	netns_tracker_alloc(net, &sk->ns_tracker, GFP_KERNEL);
+	sock_inuse_add(net, 1);
+#endif
+	return true;
+}
+
 #define TAG_OFFSET	ETH_ALEN
 #define TAG_LEN		(sizeof(union ib_gid) - TAG_OFFSET)
 

@@ -55,6 +55,7 @@ static inline const struct rdma_cm_id *srn_compat_rdma_id(const struct iw_cm_id 
 void srn_sock_setup(struct socket *sock);
 void srn_sock_share_fragment(struct socket *sock, bool share);
 int srn_sock_send_softirq(struct sock *sk, struct msghdr *msg, struct page_frag *frag);
+bool srn_sock_hold_net(struct sock *sk);
 void srn_compat_set_gid_tag(struct net_device *netdev, union ib_gid *gid);
 void srn_compat_clear_gid_tag(struct net_device *netdev);
 void srn_compat_never_exec(struct vm_area_struct *vma);

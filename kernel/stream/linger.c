@@ -32,10 +32,7 @@ static void drop_input(struct sock *sk)
 	tcp_read_sock(sk, &desc, drop_actor);
 }
 
-/*
- * Both directions are closed and acknowledged. Not before: TCP stops retransmitting for
- * a kernel socket once that is released.
- */
+/* Both directions are closed and acknowledged. */
 static bool all_done(const struct sock *sk)
 {
 	return sk->sk_state == TCP_CLOSE || sk->sk_state == TCP_TIME_WAIT;
@@ -60,7 +57,7 @@ static const struct srn_sock_hooks linger_hooks = {
 static void linger_release(struct lingering *l)
 {
 	srn_sock_unhook(l->sock->sk);
-	sock_release(l->sock);
+	srn_sock_leave(l->sock);
 	kfree(l);
 }
 
@@ -107,7 +104,7 @@ void srn_linger(struct srn_device *dev, struct socket *sock)
 
 	kernel_sock_shutdown(sock, SHUT_WR);
 	if (!l) {
-		sock_release(sock);
+		srn_sock_leave(sock);
 		return;
 	}
 	l->dev = dev;

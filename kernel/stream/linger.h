@@ -3,7 +3,7 @@
  * Closing a socket without losing what was sent last. Releasing one with unread
  * input resets the connection, and the peer may then never read the Terminate or the
  * reject that it was sent. So a socket is shut down and kept, its input dropped,
- * until the peer has closed too or a time limit is over.
+ * until the peer has closed too or a time limit is over. What is not closed then TCP goes on with.
  */
 #ifndef SRN_LINGER_H
 #define SRN_LINGER_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Sockets: creation, and who is called when something happens to one.
+ * Sockets: how they come and go, and who is called when something happens to one.
  */
 #include <linux/net.h>
 #include <net/tcp.h>
@@ -79,4 +79,44 @@ int srn_sock_create(struct net *net, int family, struct socket **sock)
 	WRITE_ONCE(tcp_write_space, (*sock)->sk->sk_write_space);
 	srn_sock_setup(*sock);
 	return 0;
+}
+
+/**
+ * srn_sock_abort - release a socket that nobody has a use for any more
+ * @sock: socket without callbacks
+ *
+ * The peer gets a reset if there is a connection, and nothing stays behind.
+ *
+ * Context: process, sleeps for the socket lock.
+ */
+void srn_sock_abort(struct socket *sock)
+{
+	sock_no_linger(sock->sk);
+	sock_release(sock);
+}
+
+/**
+ * srn_sock_leave - release a socket and leave the rest of its close to TCP
+ * @sock: socket without callbacks
+ *
+ * TCP goes on to send what the peer has not acknowledged for as long as it does that for a program
+ * that has closed its socket: until net.ipv4.tcp_orphan_retries, and net.ipv4.tcp_max_orphans of
+ * them. The namespace stays meanwhile; where it is going away the connection is reset.
+ *
+ * Context: process, sleeps for the socket lock.
+ */
+void srn_sock_leave(struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+	bool held;
+
+	lock_sock(sk);
+	/* Ours is for peers that may come back to a connection. */
+	WRITE_ONCE(inet_csk(sk)->icsk_user_timeout, 0);
+	held = sk->sk_state == TCP_CLOSE || srn_sock_hold_net(sk);
+	release_sock(sk);
+	if (held)
+		sock_release(sock);
+	else
+		srn_sock_abort(sock);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * A socket's callbacks: handed from the connection set-up to the stream and from
- * there to whoever closes it.
+ * Sockets: how they come and go, and their callbacks, which are handed from the connection
+ * set-up to the stream and from there to whoever closes it.
  */
 #ifndef SRN_SOCKHOOKS_H
 #define SRN_SOCKHOOKS_H
@@ -22,5 +22,7 @@ void srn_sock_hook(struct sock *sk, const struct srn_sock_hooks *hooks, void *us
 void srn_sock_unhook(struct sock *sk);
 void srn_sock_allow_waiting(struct sock *sk);
 int srn_sock_create(struct net *net, int family, struct socket **sock);
+void srn_sock_abort(struct socket *sock);
+void srn_sock_leave(struct socket *sock);
 
 #endif /* SRN_SOCKHOOKS_H */

@@ -84,7 +84,7 @@ void srn_stream_init(struct srn_stream *s, const struct srn_stream_ops *ops)
 	INIT_DELAYED_WORK(&s->tx_work, srn_tx_work);
 	INIT_DELAYED_WORK(&s->hold_work, hold_ends);
 	INIT_DELAYED_WORK(&s->rx_work, receive_again);
-	atomic_set(&s->tx_kicks, 1);
+	atomic_set(&s->tx_role, SRN_TX_TAKEN);
 }
 
 /**

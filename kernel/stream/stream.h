@@ -16,7 +16,7 @@
  * Receive. Bytes are taken where they arrive (softirq, or whoever releases the
  * socket lock), walked once, and given to ->rx_*. What the CRC cannot vouch for yet waits.
  *
- * Begin. A stream without a socket is its own transmitter, so that kicks only count.
+ * Begin. A stream without a socket is its own transmitter, so that kicks are only noted.
  * srn_stream_attach() gives it a socket, srn_stream_start() begins to receive and lets go
  * of that role; srn_stream_stop() takes it back.
  *
@@ -128,13 +128,20 @@ struct srn_stream_params {
 	bool large_fpdus;	/* not cut to segments of TCP, if CRC and tx_markers are off */
 };
 
+/* The role of the transmitter, which one has at a time. */
+enum srn_tx_role {
+	SRN_TX_FREE,
+	SRN_TX_TAKEN,
+	SRN_TX_KICKED,	/* taken, and whoever has it looks once more before it gives it back */
+};
+
 struct srn_stream {
 	const struct srn_stream_ops *ops;
 	struct socket *sock;
 	struct srn_counters __percpu *counters;
 
 	/* Transmit: fields of the active transmitter. */
-	atomic_t tx_kicks ____cacheline_aligned;
+	atomic_t tx_role ____cacheline_aligned;	/* enum srn_tx_role */
 	bool tx_stopped;
 	bool large_fpdus;
 	enum srn_tx_hold tx_hold;	/* lifted by receive, or by hold_work */
@@ -171,7 +178,7 @@ void srn_stream_kick_later(struct srn_stream *s);
 /* Is there a transmitter, or one to come? It may have looked for work for the last time. */
 static inline bool srn_stream_transmits(const struct srn_stream *s)
 {
-	return atomic_read(&s->tx_kicks);
+	return atomic_read(&s->tx_role) != SRN_TX_FREE;
 }
 
 bool srn_stream_refers(const struct srn_stream *s, const struct srn_mem *mem);

@@ -183,26 +183,25 @@ static enum round_result tx_rounds(struct srn_stream *s, int *left, bool may_sle
 	return ROUND_STOP;
 }
 
-/* Called by whoever made tx_kicks positive: it is the transmitter now. */
+/* Called by whoever found no transmitter: it is the transmitter now. */
 static void tx_run(struct srn_stream *s, bool may_sleep)
 {
 	int left = may_sleep ? MAX_ROUNDS : MAX_ROUNDS_SOFTIRQ;
 	enum round_result result;
-	int kicks;
 
 	do {
-		/* Acquire: what a kick that is counted here was for is seen from here on. */
-		kicks = atomic_read_acquire(&s->tx_kicks);
+		/* Ordered: what a kick before this was for is seen from here on. */
+		atomic_xchg(&s->tx_role, SRN_TX_TAKEN);
 		result = tx_rounds(s, &left, may_sleep);
 		if (result != ROUND_STOP) {
-			/* The worker inherits the role, so tx_kicks stays. */
+			/* The worker inherits the role. */
 			queue_delayed_work(srn_tx_wq, &s->tx_work,
 					   result == ROUND_NO_MEMORY ? SRN_RETRY_DELAY : 0);
 			return;
 		}
-	} while (atomic_cmpxchg(&s->tx_kicks, kicks, 0) != kicks);
+	} while (atomic_cmpxchg(&s->tx_role, SRN_TX_TAKEN, SRN_TX_FREE) != SRN_TX_TAKEN);
 	/* Only the address is used: srn_tx_cleanup() may be done with the stream. */
-	wake_up_var(&s->tx_kicks);
+	wake_up_var(&s->tx_role);
 }
 
 /* Memory is written back through streams: none waits for that. */
@@ -214,6 +213,12 @@ static void tx_run_here(struct srn_stream *s)
 	memalloc_noio_restore(noio);
 }
 
+/* Return: nobody had the role, so it is the caller's; else whoever has it looks once more. */
+static bool tx_kick(struct srn_stream *s)
+{
+	return atomic_xchg(&s->tx_role, SRN_TX_KICKED) == SRN_TX_FREE;
+}
+
 /**
  * srn_stream_kick - there is something to transmit; do it here
  * @s: stream
@@ -222,7 +227,7 @@ static void tx_run_here(struct srn_stream *s)
  */
 void srn_stream_kick(struct srn_stream *s)
 {
-	if (!atomic_fetch_inc(&s->tx_kicks))
+	if (tx_kick(s))
 		tx_run_here(s);
 }
 
@@ -245,7 +250,7 @@ static void tx_run_softirq(struct srn_stream *s)
  */
 void srn_stream_kick_async(struct srn_stream *s)
 {
-	if (atomic_fetch_inc(&s->tx_kicks))
+	if (!tx_kick(s))
 		return;
 	if (irqs_disabled() || (IS_ENABLED(CONFIG_PREEMPT_RT) && !in_softirq())) {
 		queue_delayed_work(srn_tx_wq, &s->tx_work, 0);
@@ -268,7 +273,7 @@ void srn_stream_kick_async(struct srn_stream *s)
  */
 void srn_stream_kick_later(struct srn_stream *s)
 {
-	if (!atomic_fetch_inc(&s->tx_kicks))
+	if (tx_kick(s))
 		queue_delayed_work(srn_tx_wq, &s->tx_work, 0);
 }
 
@@ -329,7 +334,8 @@ void srn_tx_open(struct srn_stream *s)
  */
 void srn_tx_cleanup(struct srn_stream *s)
 {
-	wait_var_event(&s->tx_kicks, !atomic_cmpxchg(&s->tx_kicks, 0, 1));
+	wait_var_event(&s->tx_role,
+		       atomic_cmpxchg(&s->tx_role, SRN_TX_FREE, SRN_TX_TAKEN) == SRN_TX_FREE);
 	tasklet_kill(&s->tx_tasklet);
 	cancel_delayed_work_sync(&s->tx_work);
 }
