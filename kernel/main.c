@@ -22,7 +22,7 @@ MODULE_ALIAS_RDMA_LINK("softrnic");
 MODULE_SOFTDEP("post: rdma_ucm");
 
 struct workqueue_struct *srn_wq;
-struct workqueue_struct *srn_cm_wq;
+struct workqueue_struct *srn_accept_wq;
 struct workqueue_struct *srn_tx_wq;
 
 static struct srn_device *find_device(struct net_device *netdev)
@@ -155,8 +155,8 @@ static int __init srn_init(void)
 
 	srn_wq = alloc_workqueue("softrnic", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	srn_tx_wq = alloc_workqueue("softrnic_tx", WQ_MEM_RECLAIM | SRN_WQ_PERCPU, 0);
-	srn_cm_wq = alloc_ordered_workqueue("softrnic_cm", WQ_MEM_RECLAIM);
-	if (!srn_wq || !srn_tx_wq || !srn_cm_wq)
+	srn_accept_wq = alloc_workqueue("softrnic_accept", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!srn_wq || !srn_tx_wq || !srn_accept_wq)
 		goto err_wq;
 	ret = srn_net_init();
 	if (ret)
@@ -170,8 +170,8 @@ static int __init srn_init(void)
 err_net:
 	srn_net_exit();
 err_wq:
-	if (srn_cm_wq)
-		destroy_workqueue(srn_cm_wq);
+	if (srn_accept_wq)
+		destroy_workqueue(srn_accept_wq);
 	if (srn_tx_wq)
 		destroy_workqueue(srn_tx_wq);
 	if (srn_wq)
@@ -185,7 +185,7 @@ static void __exit srn_exit(void)
 	unregister_netdevice_notifier(&netdev_notifier);
 	ib_unregister_driver((enum rdma_driver_id)SRN_DRIVER_ID);
 	srn_net_exit();
-	destroy_workqueue(srn_cm_wq);
+	destroy_workqueue(srn_accept_wq);
 	destroy_workqueue(srn_tx_wq);
 	destroy_workqueue(srn_wq);
 	srn_batch_exit();

@@ -112,7 +112,7 @@ void srn_ep_put(struct srn_ep *ep)
 void srn_ep_queue(struct srn_ep *ep, unsigned long delay)
 {
 	srn_ep_get(ep);
-	if (mod_delayed_work(srn_cm_wq, &ep->work, delay))
+	if (mod_delayed_work(ep->dev->cm_wq, &ep->work, delay))
 		srn_ep_put(ep);
 }
 
@@ -129,7 +129,7 @@ void srn_ep_wait(struct srn_ep *ep)
 	unsigned long now = jiffies;
 
 	srn_ep_get(ep);
-	if (!queue_delayed_work(srn_cm_wq, &ep->work,
+	if (!queue_delayed_work(ep->dev->cm_wq, &ep->work,
 				time_after(ep->deadline, now) ? ep->deadline - now : 0))
 		srn_ep_put(ep);
 }
@@ -440,5 +440,5 @@ void srn_cm_device_gone(struct srn_device *dev)
 		srn_ep_put(ep);
 	}
 	flush_workqueue(srn_wq);
-	flush_workqueue(srn_cm_wq);
+	flush_workqueue(dev->cm_wq);
 }

@@ -6,7 +6,6 @@
  * whichever interface the packets come, the host's own included.
  */
 #include <linux/inetdevice.h>
-#include <linux/nsproxy.h>
 #include <linux/slab.h>
 #include <net/addrconf.h>
 #include <net/tcp_states.h>
@@ -19,6 +18,9 @@
 /* A reported connection whose listener is gone is closed if nobody decides on it. */
 #define ORPHAN_TIMEOUT	(60 * HZ)
 #define DEFAULT_BACKLOG	128
+
+/* Connections that are taken at a time, before others' have their turn. */
+#define ACCEPT_BUDGET	64
 
 /* Until a connection is taken for which there was no memory, or no file. */
 #define RETRY_DELAY	msecs_to_jiffies(100)
@@ -95,14 +97,20 @@ static struct srn_ep *find_listener(struct srn_port *port, struct socket *sock)
 static void port_work(struct work_struct *work)
 {
 	struct srn_port *port = container_of(to_delayed_work(work), struct srn_port, work);
+	int left = ACCEPT_BUDGET;
 	struct srn_ep *ep;
 	struct socket *sock;
 	int ret;
 
 	for (;;) {
+		if (!left--) {
+			queue_delayed_work(srn_accept_wq, &port->work, 0);
+			return;
+		}
 		ret = kernel_accept(port->sock, &sock, O_NONBLOCK);
 		if (ret)
 			break;
+		cond_resched();
 		srn_sock_unhook(sock->sk);
 		srn_sock_setup(sock);
 		srn_sock_keepalive(sock);
@@ -117,7 +125,7 @@ static void port_work(struct work_struct *work)
 	}
 	/* Nobody calls again for connections that wait already. */
 	if (ret != -EAGAIN && ret != -EINVAL)
-		queue_delayed_work(srn_wq, &port->work, RETRY_DELAY);
+		queue_delayed_work(srn_accept_wq, &port->work, RETRY_DELAY);
 }
 
 /*
@@ -131,7 +139,7 @@ static void port_data_ready(struct sock *sk)
 	read_lock_bh(&sk->sk_callback_lock);
 	port = sk->sk_user_data;
 	if (sk->sk_state == TCP_LISTEN && port)
-		mod_delayed_work(srn_wq, &port->work, 0);
+		mod_delayed_work(srn_accept_wq, &port->work, 0);
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
@@ -257,9 +265,10 @@ static int listen_on(struct srn_ep *ep, struct iw_cm_id *cm_id)
 
 	/*
 	 * In shared mode the core opens a wildcard listener on every device, also on those
-	 * of other network namespaces, which the caller cannot be reached through.
+	 * of other network namespaces, which the program cannot be reached through. It does so on
+	 * behalf of any program where a link is added.
 	 */
-	if (is_wildcard(&cm_id->m_local_addr) && !net_eq(current->nsproxy->net_ns, net))
+	if (is_wildcard(&cm_id->m_local_addr) && !net_eq(srn_compat_net(cm_id), net))
 		return 0;
 	mutex_lock(&ports_mutex);
 	port = port_get(net, &cm_id->m_local_addr, cm_id->afonly, ep->backlog);

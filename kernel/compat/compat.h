@@ -52,6 +52,12 @@ static inline const struct rdma_cm_id *srn_compat_rdma_id(const struct iw_cm_id 
 	return cm_id->context;
 }
 
+/* The network namespace of the consumer. */
+static inline const struct net *srn_compat_net(const struct iw_cm_id *cm_id)
+{
+	return srn_compat_rdma_id(cm_id)->route.addr.dev_addr.net;
+}
+
 void srn_sock_setup(struct socket *sock);
 void srn_sock_share_fragment(struct socket *sock, bool share);
 int srn_sock_send_softirq(struct sock *sk, struct msghdr *msg, struct page_frag *frag);

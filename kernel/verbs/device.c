@@ -313,6 +313,7 @@ static void srn_dealloc_driver(struct ib_device *ibdev)
 	WRITE_ONCE(dev->closing, true);
 	srn_cm_device_gone(dev);
 	srn_linger_flush(dev);
+	destroy_workqueue(dev->cm_wq);
 	rtnl_lock();
 	srn_compat_clear_gid_tag(dev->netdev);
 	rtnl_unlock();
@@ -410,6 +411,7 @@ struct srn_device *srn_device_create(struct net_device *netdev)
 	static atomic_t next_id = ATOMIC_INIT(0);
 	struct srn_device *dev;
 	struct ib_device *ibdev;
+	int ret = -ENOMEM;
 
 	dev = ib_alloc_device(srn_device, ibdev);
 	if (!dev)
@@ -417,14 +419,14 @@ struct srn_device *srn_device_create(struct net_device *netdev)
 	ibdev = &dev->ibdev;
 	dev->netdev = netdev;
 	dev->counters = srn_counters_alloc();
-	if (!dev->counters) {
-		ib_dealloc_device(ibdev);
-		return ERR_PTR(-ENOMEM);
-	}
+	if (!dev->counters)
+		goto err_device;
+	dev->cm_wq = alloc_ordered_workqueue("softrnic_cm_%s", WQ_MEM_RECLAIM, netdev->name);
+	if (!dev->cm_wq)
+		goto err_counters;
 	if (!srn_net_enter(dev)) {
-		srn_counters_free(dev->counters);
-		ib_dealloc_device(ibdev);
-		return ERR_PTR(-ENODEV);
+		ret = -ENODEV;
+		goto err_wq;
 	}
 	dev_hold(netdev);
 	dev->id = atomic_inc_return(&next_id);
@@ -449,6 +451,14 @@ struct srn_device *srn_device_create(struct net_device *netdev)
 	strscpy(ibdev->iw_ifname, netdev->name, sizeof(ibdev->iw_ifname));
 	ib_set_device_ops(ibdev, &device_ops);
 	return dev;
+
+err_wq:
+	destroy_workqueue(dev->cm_wq);
+err_counters:
+	srn_counters_free(dev->counters);
+err_device:
+	ib_dealloc_device(ibdev);
+	return ERR_PTR(ret);
 }
 
 /**
@@ -488,6 +498,7 @@ int srn_device_register(struct srn_device *dev, const char *name)
 void srn_device_free(struct srn_device *dev)
 {
 	srn_net_leave(dev);
+	destroy_workqueue(dev->cm_wq);
 	srn_counters_free(dev->counters);
 	dev_put(dev->netdev);
 	/* There is nothing yet that the driver would have to undo. */

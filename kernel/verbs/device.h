@@ -49,6 +49,8 @@ enum srn_limit {
  * @ibdev: what the RDMA core sees
  * @netdev: network device that it was added on; the RDMA core holds a reference
  * @net: network namespace that @netdev was in then; it waits for the link to be gone
+ * @cm_wq: connection set-up, one endpoint after the other: programs with several connections expect
+ *	to be told of them in the order in which they were made
  * @id: number for messages
  * @qps: queue pairs by number
  * @mems: memory by STag index
@@ -71,6 +73,7 @@ struct srn_device {
 	struct ib_device ibdev;
 	struct net_device *netdev;
 	struct net *net;
+	struct workqueue_struct *cm_wq;
 	u32 id;
 	struct xarray qps;
 	struct xarray mems;
@@ -134,12 +137,8 @@ void *srn_ring_alloc(struct ib_udata *udata, size_t size, struct srn_mmap **map,
 void srn_ring_free(void *memory, struct srn_mmap *map);
 int srn_copy_response(struct ib_udata *udata, void *resp, size_t size);
 
-extern struct workqueue_struct *srn_wq;		/* accepting and teardown */
-/*
- * Connection set-up, one endpoint after the other: programs with several connections
- * expect to be told of them in the order in which they were made.
- */
-extern struct workqueue_struct *srn_cm_wq;
+extern struct workqueue_struct *srn_wq;		/* teardown */
+extern struct workqueue_struct *srn_accept_wq;	/* which teardown does not hold up */
 extern struct workqueue_struct *srn_tx_wq;	/* transmission that must not run inline */
 
 #define srn_notice(dev, fmt, ...)						\
