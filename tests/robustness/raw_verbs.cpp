@@ -52,7 +52,10 @@ result<queue> create_queue(int device, unsigned number, const char* name, const 
     std::array<std::byte, sizeof(Core) + sizeof(Driver)> answer{};
     if (const auto done = command(device, number, name, body, answer); !done)
         return failure(done.error());
-    return queue{part<Core>(answer).*handle, part<Driver>(answer, sizeof(Core)).map};
+    const auto core = part<Core>(answer);
+    queue made{core.*handle, part<Driver>(answer, sizeof(Core)).map};
+    if constexpr (requires { core.qpn; }) made.number = core.qpn;
+    return made;
 }
 
 ib_uverbs_create_qp qp_of(std::uint32_t pd, std::uint32_t cq) {

@@ -16,10 +16,11 @@
 
 namespace robustness::raw {
 
-/// A queue: its handle, and where its ring is mapped.
+/// A queue: its handle, where its ring is mapped, and of a queue pair the number that peers know.
 struct queue {
     std::uint32_t handle;
     srn_mapping ring;
+    std::uint32_t number = 0;
 };
 
 /// An open device with a context: from here on there can be objects.

@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# files: build/tests/robustness/cm_misuse
+# timeout: 600
+#
+# Wrong uses of connections, each many times: two accept one request, ids are accepted or rejected
+# that connect, queue pairs go or belong to somebody else. After each, connections still work and
+# nothing is left.
+#
+# CM_ROUNDS: how often (200). CM_CASES: only those.
+. lib/ktap.sh
+. lib/pairs.sh
+
+: "${CM_ROUNDS:=200}"
+A1=10.1.0.1 DEVICE=/dev/infiniband/uverbs0
+CHECK_TIMEOUT=$((120 * SLOW))
+
+# What each case is, and what part of the rounds it does: connecting takes its time.
+CASES=(
+	"accept-twice 1 two accept one request"
+	"accept-with-two-qps 1 two accept one request with a queue pair each"
+	"accept-and-reject 1 one accepts a request and one rejects it"
+	"accept-and-destroy 1 one accepts a request and one destroys it"
+	"accept-beside-a-wrong-one 1 one accepts with a queue pair that there is not"
+	"accept-while-the-qp-goes 1 the queue pair goes while it accepts"
+	"accept-while-the-peer-resets 1 the peer resets while it is accepted"
+	"connecting-accept-disconnect 20 an id that connects is accepted and disconnected"
+	"connecting-reject-disconnect 20 an id that connects is rejected and disconnected"
+	"connecting-accept-destroy 20 an id that connects is accepted and destroyed"
+	"connecting-reject-destroy 20 an id that connects is rejected and destroyed"
+	"connecting-disconnect 20 an id that connects is disconnected"
+	"connecting-destroy 20 an id that connects is destroyed"
+	"connecting-loses-the-qp 20 the queue pair goes while it connects"
+	"connect-two-with-one-qp 5 two connect with one queue pair"
+	"qp-of-another-user 20 a queue pair of another user"
+	"qp-of-another-pid-namespace 20 a queue pair of another pid namespace"
+	"qp-used-by-a-child 20 a child uses its parent's queue pair"
+	"qp-used-after-setuid 20 a process uses its queue pair as another user"
+)
+
+still_works()
+{
+	run_check "$1: nothing is left" no_objects_stay $((20 * SLOW))
+	pair "$1: rping still works" 7174 rping -s -a "$A1" -C 3 -- rping -c -a "$A1" -C 3 -V
+}
+
+chmod +x cm_misuse
+run_check "a link" dummy_link || finish
+for entry in "${CASES[@]}"; do
+	read -r name part text <<< "$entry"
+	[[ " ${CM_CASES:-$name} " == *" $name "* ]] || continue
+	run_check "$text" ./cm_misuse "$name" "$DEVICE" "$A1" \
+		$((CM_ROUNDS / part))
+	still_works "$text"
+done
+finish
