@@ -183,7 +183,7 @@ static int send_request(struct srn_ep *ep)
 		.peer_to_peer = true,
 		.rtr_send = true,
 		.rtr_write = true,
-		.rtr_read = true,
+		.rtr_read = ep->ord > 0,
 		.ird = ep->ird,
 		.ord = ep->ord,
 	};
@@ -222,13 +222,14 @@ static void refuse_reply(struct srn_ep *ep, u8 ecode)
 	srn_ep_close(ep, true);
 }
 
-static enum srn_rtr choose_rtr(const struct srn_mpa_frame *f)
+/* A Read is one of those that the peer must be able to serve. Return: SRN_RTR_NONE if none fits. */
+static enum srn_rtr choose_rtr(const struct srn_mpa_frame *f, u32 ord)
 {
-	if (!f->peer_to_peer)
-		return SRN_RTR_NONE;
 	if (f->rtr_write)
 		return SRN_RTR_WRITE;
-	return f->rtr_read ? SRN_RTR_READ : SRN_RTR_SEND;
+	if (f->rtr_read && ord)
+		return SRN_RTR_READ;
+	return f->rtr_send ? SRN_RTR_SEND : SRN_RTR_NONE;
 }
 
 /* What the reply leaves of our wishes. Return: 0, or the code of a Terminate, and why. */
@@ -248,11 +249,11 @@ static u8 negotiate(struct srn_ep *ep, struct srn_qp_conn *conn, const char **re
 			*reason = "peer demands too many inbound reads";
 			return SRN_MPA_INSUFFICIENT_IRD;
 		}
-		if (f->peer_to_peer && !f->rtr_write && !f->rtr_read && !f->rtr_send) {
+		conn->rtr = f->peer_to_peer ? choose_rtr(f, ep->ord) : SRN_RTR_NONE;
+		if (f->peer_to_peer && conn->rtr == SRN_RTR_NONE) {
 			*reason = "no common ready-to-receive message";
 			return SRN_MPA_NO_MATCHING_RTR;
 		}
-		conn->rtr = choose_rtr(f);
 	}
 	conn->ird = ep->ird;
 	conn->ord = ep->ord;

@@ -219,6 +219,9 @@ void srn_rx_input(struct srn_stream *s, struct sock *sk)
 		starved_event(s);
 	if (!s->rx_starved || s->rx_stopped)
 		tcp_read_sock(sk, &desc, rx_actor);
+	/* Nothing behind an urgent byte would ever be read, and MPA knows none. */
+	if (unlikely(tcp_sk(sk)->urg_data) && !s->rx_starved && !s->rx_stopped)
+		rx_violation(s, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_CLOSED));
 	srn_tally_flush(s->counters, SRN_RX, &s->rx_tally);
 	s->ops->rx_done(s);
 }

@@ -35,9 +35,9 @@
 
 #define SRN_LINE		64
 
-/* An array whose length follows from what stands before it. C++ has no empty structures. */
+/* An array whose length follows from what stands before it. ISO C++ has no such arrays. */
 #ifdef __cplusplus
-#define SRN_FLEX_ARRAY(type, name)	type name[0]
+#define SRN_FLEX_ARRAY(type, name)	type name[1]
 #else
 #define SRN_FLEX_ARRAY(type, name)	__DECLARE_FLEX_ARRAY(type, name)
 #endif
@@ -197,7 +197,7 @@ struct srn_recv_wqe {
 	__aligned_u64 wr_id;
 	__u32 num_sge;
 	__u32 reserved;
-	struct srn_sge sge[];	/* num_sge of them, within the stride */
+	SRN_FLEX_ARRAY(struct srn_sge, sge);	/* num_sge of them, within the stride */
 };
 
 #define SRN_RECV_WQE_HEADER	16

@@ -271,6 +271,7 @@ void srn_sq_complete(struct srn_qp *qp);
 void srn_sq_flush(struct srn_qp *qp);
 bool srn_sq_drained(struct srn_qp *qp);
 void srn_sq_request_done(struct srn_qp *qp);
+void srn_sq_rtr_done(struct srn_qp *qp);
 struct srn_send *srn_sq_oldest_request(struct srn_qp *qp, u32 *index);
 enum srn_tx_verdict srn_qp_tx_next(struct srn_stream *s, struct srn_tx_msg *msg, bool flushed);
 void srn_qp_tx_built(struct srn_stream *s);

@@ -222,7 +222,7 @@ static void close_timed_out(struct work_struct *work)
  * @qp: queue pair
  *
  * What is posted is transmitted, the peer is told, and its close is awaited up to a
- * limit. Nothing is done for a connection that ends already.
+ * limit. A connection that is being made is given up. Nothing is done for one that ends already.
  *
  * Context: any.
  *
@@ -230,16 +230,22 @@ static void close_timed_out(struct work_struct *work)
  */
 int srn_qp_close(struct srn_qp *qp)
 {
+	bool close, connecting;
 	unsigned long flags;
-	bool close;
 	int ret;
 
 	spin_lock_irqsave(&qp->state_lock, flags);
+	connecting = qp->ep && (qp->state == IB_QPS_INIT || qp->state == IB_QPS_RTR);
 	close = qp->state == IB_QPS_RTS && srn_qp_set_state(qp, IB_QPS_SQD);
 	if (close)
 		queue_delayed_work(srn_wq, &qp->close_work, CLOSE_TIMEOUT);
 	ret = qp->state == IB_QPS_SQD || qp->state == IB_QPS_ERR ? 0 : -EINVAL;
 	spin_unlock_irqrestore(&qp->state_lock, flags);
+	if (connecting) {
+		/* It may have got its connection by now, which then ends at once. */
+		srn_qp_fail(qp, 0, NULL, NULL);
+		return 0;
+	}
 	if (close)
 		srn_stream_kick_async(&qp->stream);
 	return ret;

@@ -566,8 +566,11 @@ int srn_qp_rx_end(struct srn_stream *s, struct srn_term_code *term)
 	struct srn_qp *qp = stream_qp(s);
 	struct srn_qp_rx *rx = &qp->rx;
 
-	if (!srn_sequence_advance(&rx->sequence, &rx->header, rx->payload))
+	if (!srn_sequence_advance(&rx->sequence, &rx->header, rx->payload)) {
+		if (rx->sequence.rtr && rx->header.opcode == SRN_OP_READ_RESPONSE)
+			srn_sq_rtr_done(qp);
 		return 0;
+	}
 	switch (rx->header.opcode) {
 	case SRN_OP_WRITE:
 		return 0;

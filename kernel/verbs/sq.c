@@ -415,17 +415,43 @@ static bool touches_batch(struct srn_qp *qp, const struct srn_send *send)
 	return !mem || mem->type != SRN_MEM_FAST_REG || srn_stream_refers(&qp->stream, mem);
 }
 
+/* The Read that made the peer ready counts as well. RFC 6581 section 9.1. */
+static u32 outstanding(const struct srn_qp *qp)
+{
+	return qp->sq.requested - READ_ONCE(qp->sq.answered) +
+	       READ_ONCE(qp->rx.sequence.rtr_read);
+}
+
 /* Are more than @limit Reads and atomics outstanding? Then receive will kick when one is done. */
 static bool wait_for_reads(struct srn_qp *qp, u32 limit)
 {
-	struct srn_sq *sq = &qp->sq;
-
-	if (sq->requested - READ_ONCE(sq->answered) <= limit)
+	if (outstanding(qp) <= limit)
 		return false;
 	WRITE_ONCE(qp->tx.awaits_read, true);
-	/* Pairs with the barrier in srn_sq_request_done(). */
+	/* Pairs with the barrier in kick_if_awaited(). */
 	smp_mb();
-	return sq->requested - READ_ONCE(sq->answered) > limit;
+	return outstanding(qp) > limit;
+}
+
+static void kick_if_awaited(struct srn_qp *qp)
+{
+	/* Pairs with the barrier in wait_for_reads(). */
+	smp_mb();
+	if (READ_ONCE(qp->tx.awaits_read)) {
+		WRITE_ONCE(qp->tx.awaits_read, false);
+		srn_stream_kick_async(&qp->stream);
+	}
+}
+
+/**
+ * srn_sq_rtr_done - the Read that made the peer ready has been answered
+ * @qp: queue pair
+ *
+ * Context: the receiver.
+ */
+void srn_sq_rtr_done(struct srn_qp *qp)
+{
+	kick_if_awaited(qp);
 }
 
 /**
@@ -449,12 +475,7 @@ void srn_sq_request_done(struct srn_qp *qp)
 			WRITE_ONCE(sq->oldest, sq->oldest + 1);
 		while (!srn_is_request(srn_sq_slot(sq, sq->oldest)));
 	spin_unlock_irqrestore(&sq->lock, flags);
-	/* Pairs with the barrier in wait_for_reads(). */
-	smp_mb();
-	if (READ_ONCE(qp->tx.awaits_read)) {
-		WRITE_ONCE(qp->tx.awaits_read, false);
-		srn_stream_kick_async(&qp->stream);
-	}
+	kick_if_awaited(qp);
 }
 
 /**

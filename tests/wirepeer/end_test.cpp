@@ -146,6 +146,14 @@ TEST(ReadUnderWay, rfc5040_4_8_an_error_of_something_else) {
     expect_read_fails({2, 0, 2}, term_headers::none, IBV_WC_WR_FLUSH_ERR);
 }
 
+// TCP stops at an urgent byte, and MPA has no use for one: no stall, and no end in good order.
+TEST(Urgent, rfc5044_8_ends_the_stream) {
+    session s;
+    s.wire.send_urgent(fpdu(make_send(1, pattern(8))));
+    s.expect_terminate(bare<2, 0, 1>());
+    s.expect_failed(IBV_EVENT_QP_REQ_ERR, 1);
+}
+
 // RFC 5044 section 7.2: between two FPDUs, and nobody is told of an error.
 TEST(Closed, rfc5044_7_2_between_fpdus) {
     for (const role peer : {role::initiator, role::responder}) {

@@ -216,10 +216,30 @@ TEST(Initiator, rfc6581_9_request) {
         EXPECT_EQ(s.theirs.private_data, hello);
         ASSERT_TRUE(s.theirs.enhanced);
         EXPECT_TRUE(s.theirs.enhanced->peer_to_peer);
-        EXPECT_TRUE(s.theirs.enhanced->rtr_write && s.theirs.enhanced->rtr_read);
+        EXPECT_TRUE(s.theirs.enhanced->rtr_write && s.theirs.enhanced->rtr_send);
+        // A Read that may not be sent is not offered, section 9.1.
+        EXPECT_EQ(s.theirs.enhanced->rtr_read, depth > 0);
         EXPECT_EQ(s.theirs.enhanced->ord, depth);
         EXPECT_EQ(s.theirs.enhanced->ird, depth / 2);
     }
+}
+
+// Section 9.1: the empty Read is one of those that the responder serves at a time.
+TEST(Initiator, rfc6581_9_1_the_ready_message_counts) {
+    session_options options = usual_options(role::responder);
+    options.frame.enhanced =
+        enhanced_words{.peer_to_peer = true, .rtr_read = true, .ird = 1, .ord = 1};
+    session s(options);
+    ASSERT_EQ(s.first.opcode, op::read_request);
+    must(s.end.qp().read(arena::get().inbox(0, 8), {.addr = 1, .rkey = 2}, {.id = 5}));
+    s.wire.expect_quiet();
+    const read_request ready = decode_read_request(s.first.payload);
+    s.wire.send(make_read_response(ready.sink_stag, ready.sink_to, {}));
+    const read_request asked = decode_read_request(s.wire.read_segment().payload);
+    EXPECT_EQ(asked.size, 8U);
+    s.wire.send(make_read_response(asked.sink_stag, asked.sink_to, pattern(8)));
+    s.expect_status(5, IBV_WC_SUCCESS);
+    expect_traffic(s);
 }
 
 /// A verbs end that asks the scripted peer for a connection.

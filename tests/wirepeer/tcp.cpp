@@ -82,6 +82,11 @@ void tcp_stream::send(byte_view data) const {
     }
 }
 
+void tcp_stream::send_urgent(byte_view data) const {
+    const ssize_t n = ::send(fd_.get(), data.data(), data.size(), MSG_NOSIGNAL | MSG_OOB);
+    if (n != static_cast<ssize_t>(data.size())) throw std::runtime_error("send urgent data");
+}
+
 void tcp_stream::send_cut(byte_view data, std::span<const std::size_t> cuts) const {
     std::size_t at = 0;
     for (const std::size_t cut : cuts) {

@@ -40,6 +40,9 @@ public:
     void send_cut(byte_view data, std::span<const std::size_t> cuts) const;
     void send(const segment& s) const { send(fpdu(s)); }
 
+    /// The last byte as TCP's urgent data.
+    void send_urgent(byte_view data) const;
+
     /// No more will be sent.
     void finish() const;
     /// Throws the connection away with a reset.
