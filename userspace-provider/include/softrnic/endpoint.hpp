@@ -70,6 +70,17 @@ class endpoint {
 public:
     endpoint() noexcept = default;
 
+    endpoint(endpoint&& other) noexcept = default;
+    /// What this owned before is destroyed at once, as by the destructor.
+    endpoint& operator=(endpoint&& other) noexcept {
+        endpoint taken(std::move(other));
+        swap(taken);
+        return *this;
+    }
+    endpoint(const endpoint&) = delete;
+    endpoint& operator=(const endpoint&) = delete;
+    ~endpoint() = default;
+
     /// The rdma_cm id, for calls that this library does not wrap.
     [[nodiscard]] rdma_cm_id* native() const noexcept { return id_.native(); }
     explicit operator bool() const noexcept { return static_cast<bool>(id_); }
@@ -147,7 +158,21 @@ private:
         return {};
     }
 
-    // Destroyed from the last to the first: each may use those above it.
+    void swap(endpoint& other) noexcept {
+        std::swap(channel_, other.channel_);
+        std::swap(id_, other.id_);
+        std::swap(domain_, other.domain_);
+        std::swap(wakeups_, other.wakeups_);
+        std::swap(own_cq_, other.own_cq_);
+        std::swap(qp_, other.qp_);
+        std::swap(lent_send_cq_, other.lent_send_cq_);
+        std::swap(lent_recv_cq_, other.lent_recv_cq_);
+        std::swap(granted_, other.granted_);
+        std::swap(data_, other.data_);
+    }
+
+    // Destroyed from the last to the first: each may use those above it. Assigned one by one they
+    // would go the other way round.
     cm_channel channel_;
     detail::cm_id id_;
     softrnic::pd domain_;

@@ -19,11 +19,10 @@ class handle {
 public:
     constexpr handle() noexcept = default;
     handle(handle&& other) noexcept : object_(other.release()) {}
+    /// What this owned before is destroyed at once, as by the destructor.
     handle& operator=(handle&& other) noexcept {
-        if (this != &other) {
-            (void)close();
-            object_ = other.release();
-        }
+        handle taken(std::move(other));
+        std::swap(object_, taken.object_);
         return *this;
     }
     handle(const handle&) = delete;

@@ -21,6 +21,18 @@ class listener {
 public:
     listener() noexcept = default;
 
+    listener(listener&& other) noexcept = default;
+    /// The listener that this was before ends at once.
+    listener& operator=(listener&& other) noexcept {
+        listener taken(std::move(other));
+        std::swap(channel_, taken.channel_);
+        std::swap(id_, taken.id_);
+        return *this;
+    }
+    listener(const listener&) = delete;
+    listener& operator=(const listener&) = delete;
+    ~listener() = default;
+
     [[nodiscard]] rdma_cm_id* native() const noexcept { return id_.native(); }
     explicit operator bool() const noexcept { return static_cast<bool>(id_); }
 
@@ -61,6 +73,8 @@ private:
         return connection(std::move(*channel), std::move(id), event.data);
     }
 
+    // Destroyed from the last to the first: the id needs the channel. Assigned one by one they
+    // would go the other way round.
     cm_channel channel_;
     detail::cm_id id_;
 };

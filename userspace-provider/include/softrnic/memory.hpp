@@ -129,10 +129,12 @@ public:
         : memory_(std::exchange(other.memory_, nullptr)),
           size_(std::exchange(other.size_, 0)),
           region_(std::move(other.region_)) {}
+    /// The memory that this owned before is released at once.
     buffer& operator=(buffer&& other) noexcept {
-        std::swap(memory_, other.memory_);
-        std::swap(size_, other.size_);
-        std::swap(region_, other.region_);
+        buffer taken(std::move(other));
+        std::swap(memory_, taken.memory_);
+        std::swap(size_, taken.size_);
+        std::swap(region_, taken.region_);
         return *this;
     }
     buffer(const buffer&) = delete;

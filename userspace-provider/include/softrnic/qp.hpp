@@ -226,9 +226,11 @@ public:
     qp(qp&& other) noexcept : qp_view(other), id_(std::exchange(other.id_, nullptr)) {
         static_cast<qp_view&>(other) = {};
     }
+    /// The queue pair that this owned before is destroyed at once.
     qp& operator=(qp&& other) noexcept {
-        std::swap(static_cast<qp_view&>(*this), static_cast<qp_view&>(other));
-        std::swap(id_, other.id_);
+        qp taken(std::move(other));
+        std::swap(static_cast<qp_view&>(*this), static_cast<qp_view&>(taken));
+        std::swap(id_, taken.id_);
         return *this;
     }
     qp(const qp&) = delete;

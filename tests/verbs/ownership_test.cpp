@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// What the library's objects own: what is replaced is freed at once, and in order.
+#include <malloc.h>
+
+#include <filesystem>
+#include <future>
+#include <iterator>
+
+#include "data.hpp"
+#include "fixture.hpp"
+
+namespace verbs_test {
+namespace {
+
+using softrnic::access;
+
+std::ptrdiff_t open_files() {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+}
+
+/// A message from the client arrives, and each end has its completion.
+void expect_alive(pair& ends) {
+    must(ends.server.qp().recv(softrnic::no_slices, 1));
+    must(ends.client.qp().send(softrnic::no_slices, {.id = 2}));
+    expect_good(next(ends.client.send_cq()), 2, IBV_WC_SEND);
+    expect_good(next(ends.server.recv_cq()), 1, IBV_WC_RECV);
+}
+
+class Ownership : public ::testing::Test {
+protected:
+    // rdma_cm opens the device once, for the life of the process.
+    void SetUp() override { device(); }
+};
+
+TEST_F(Ownership, AssignmentReplacesALiveConnection) {
+    pair first = connect_pair();
+    pair second = connect_pair();
+    const std::ptrdiff_t files = open_files();
+    first.client = std::move(second.client);
+    // Those of the id and of the completion channel.
+    EXPECT_EQ(open_files(), files - 2);
+    EXPECT_FALSE(second.client);  // NOLINT(bugprone-use-after-move): that is what is tested
+    expect_broken(first.server);
+
+    pair moved{.client = std::move(first.client), .server = std::move(second.server)};
+    expect_alive(moved);
+}
+
+TEST_F(Ownership, AssignmentOfNothingEndsAConnection) {
+    const std::ptrdiff_t files = open_files();
+    pair ends = connect_pair();
+    ends.client = {};
+    expect_broken(ends.server);
+    ends.server = {};
+    EXPECT_EQ(open_files(), files);
+}
+
+TEST_F(Ownership, AssignmentToItselfChangesNothing) {
+    pair ends = connect_pair();
+    softrnic::connection& same = ends.client;
+    ends.client = std::move(same);
+    expect_alive(ends);
+}
+
+// The id of a listener whose channel went first stays in this process's memory.
+TEST_F(Ownership, AssignmentReplacesALiveListener) {
+    constexpr std::size_t rounds = 50;
+    softrnic::listener listener = must(softrnic::listen(server_address()));
+    softrnic::address where = listener.local_address();
+    listener = must(softrnic::listen(server_address()));
+    const std::ptrdiff_t files = open_files();
+    const std::size_t memory = mallinfo2().uordblks;
+    for (std::size_t i = 0; i < rounds; ++i) {
+        // The port is free again, and its successor takes requests.
+        softrnic::listener next = must(softrnic::listen(where));
+        where = listener.local_address();
+        listener = std::move(next);
+    }
+    EXPECT_EQ(open_files(), files);
+    EXPECT_LT(mallinfo2().uordblks, memory + rounds * sizeof(rdma_cm_id));
+
+    softrnic::connection client = must(softrnic::resolve(listener.local_address()));
+    must(client.create_queues(wide));
+    auto outcome = std::async(std::launch::async, [&] { return client.connect(); });
+    const softrnic::connection server = accept_next(listener);
+    EXPECT_TRUE(works(outcome.get()));
+}
+
+TEST_F(Ownership, AssignmentReplacesALiveQueuePair) {
+    softrnic::connection made = must(softrnic::resolve(server_address(1)));
+    const softrnic::pd domain = must(softrnic::pd::create(made.context()));
+    softrnic::cq queue = must(softrnic::cq::create(made.context(), 2));
+    ibv_qp_init_attr attr{};
+    attr.qp_type = IBV_QPT_RC;
+    attr.send_cq = attr.recv_cq = queue.native();
+    attr.cap = {1, 1, 1, 1, 0};
+    ASSERT_EQ(rdma_create_qp(made.native(), domain.native(), &attr), 0);
+    softrnic::qp first = softrnic::qp::adopt(made.native());
+    softrnic::qp second;
+    first = std::move(second);
+    EXPECT_TRUE(works(queue.close())) << "nothing uses it any more";
+}
+
+TEST_F(Ownership, AssignmentReplacesABuffer) {
+    const softrnic::connection made = must(softrnic::resolve(server_address(1)));
+    softrnic::pd domain = must(softrnic::pd::create(made.context()));
+    softrnic::buffer first = must(softrnic::buffer::create(domain, 4096, access::none));
+    softrnic::buffer second;
+    first = std::move(second);
+    EXPECT_TRUE(works(domain.close())) << "nothing uses it any more";
+}
+
+}  // namespace
+}  // namespace verbs_test
