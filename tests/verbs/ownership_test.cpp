@@ -26,6 +26,12 @@ void expect_alive(pair& ends) {
     expect_good(next(ends.server.recv_cq()), 1, IBV_WC_RECV);
 }
 
+/// A queue pair of that depth does not exist; a completion queue for it does.
+softrnic::queue_config impossible() {
+    const ibv_device_attr limits = must(device().query());
+    return {.max_send_wr = static_cast<std::uint32_t>(limits.max_qp_wr) + 1, .max_recv_wr = 1};
+}
+
 class Ownership : public ::testing::Test {
 protected:
     // rdma_cm opens the device once, for the life of the process.
@@ -108,6 +114,30 @@ TEST_F(Ownership, AssignmentReplacesABuffer) {
     softrnic::buffer second;
     first = std::move(second);
     EXPECT_TRUE(works(domain.close())) << "nothing uses it any more";
+}
+
+TEST_F(Ownership, QueuesThatCouldNotBeMadeLeaveNothing) {
+    const std::ptrdiff_t files = open_files();
+    {
+        softrnic::connection made = must(softrnic::resolve(server_address(1)));
+        for (int i = 0; i < 3; ++i)
+            EXPECT_TRUE(fails_with(made.create_queues(impossible()), EINVAL));
+        must(made.create_queues(wide));
+        made.destroy_queues();
+        must(made.create_queues(wide));
+    }
+    EXPECT_EQ(open_files(), files);
+}
+
+TEST_F(Ownership, SecondQueuesAreRefused) {
+    const std::ptrdiff_t files = open_files();
+    {
+        pair ends = connect_pair();
+        EXPECT_TRUE(fails_with(ends.client.create_queues(wide), EINVAL));
+        EXPECT_TRUE(fails_with(ends.client.create_queues(impossible()), EINVAL));
+        expect_alive(ends);
+    }
+    EXPECT_EQ(open_files(), files);
 }
 
 }  // namespace

@@ -98,8 +98,11 @@ public:
     /// Where this id's events come in.
     [[nodiscard]] const cm_channel& events() const noexcept { return channel_; }
 
-    /// Makes the queue pair. EINVAL or ENOMEM: more than the device can do.
+    /// Makes the queue pair. EINVAL or ENOMEM: more than the device can do; it may be tried again
+    /// with less. EINVAL also if there is one already: destroy_queues() comes before another.
     [[nodiscard]] result<void> create_queues(const queue_config& config) {
+        // Its completion queue must not be replaced under it.
+        if (qp_) return detail::fail(EINVAL, "rdma_create_qp");
         if (config.domain == nullptr && !domain_) {
             if (auto made = pd::create(context()))
                 domain_ = std::move(*made);
@@ -153,8 +156,9 @@ private:
         const std::uint32_t entries = config.max_send_wr + config.max_recv_wr;
         auto queue = cq::create(context(), static_cast<int>(entries > 0 ? entries : 1), &*channel);
         if (!queue) return failure(queue.error());
-        wakeups_ = std::move(*channel);
+        // In this order, since the queue of an earlier try needs its channel.
         own_cq_ = std::move(*queue);
+        wakeups_ = std::move(*channel);
         return {};
     }
 
