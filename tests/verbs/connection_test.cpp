@@ -116,6 +116,19 @@ TEST(Connection, NoTimeToFindTheWay) {
                    ETIMEDOUT));
 }
 
+TEST(Connection, AllTheTimeThereIs) {
+    constexpr auto forever = std::chrono::milliseconds::max();
+    const softrnic::listener listener = must(softrnic::listen(server_address()));
+    auto client = std::async(std::launch::async, [&] {
+        return softrnic::dial(listener.local_address(),
+                              {.route = {.source = {}, .timeout = forever},
+                               .queues = wide,
+                               .connect = {.timeout = forever}});
+    });
+    const softrnic::connection server = accept_next(listener, wide, {.timeout = forever});
+    EXPECT_TRUE(works(client.get()));
+}
+
 TEST(Connection, SecondListenerOnAPort) {
     const softrnic::listener first = must(softrnic::listen(server_address()));
     EXPECT_TRUE(fails_with(softrnic::listen(first.local_address()), EADDRINUSE));

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cmath>
 #include <vector>
 
 #include "softrnic/cm_channel.hpp"
@@ -63,6 +65,36 @@ TEST(Deadline, CountsDown) {
     EXPECT_EQ(past.poll_timeout(), 0);
     const deadline far = std::chrono::hours(24 * 365);
     EXPECT_EQ(far.poll_timeout(), INT_MAX) << "what poll(2) cannot say is cut, not wrapped";
+}
+
+template <class T>
+class LongestWait : public ::testing::Test {};
+using lengths =
+    ::testing::Types<std::chrono::nanoseconds, std::chrono::microseconds, std::chrono::milliseconds,
+                     std::chrono::seconds, std::chrono::hours, std::chrono::duration<double>,
+                     std::chrono::duration<std::uint64_t, std::milli>>;
+TYPED_TEST_SUITE(LongestWait, lengths);
+
+TYPED_TEST(LongestWait, DoesNotWrap) {
+    const deadline longest = TypeParam::max();
+    EXPECT_FALSE(longest.expired());
+    EXPECT_TRUE(longest.is_never());
+    EXPECT_EQ(longest.poll_timeout(), -1);
+    const deadline shortest = TypeParam::min();
+    EXPECT_TRUE(shortest.expired() || shortest.poll_timeout() <= 1) << "it is 0 or less";
+}
+
+TEST(Deadline, MayBeLongOrLongPast) {
+    const deadline century = std::chrono::hours(24 * 365 * 100);
+    EXPECT_FALSE(century.expired());
+    EXPECT_EQ(century.poll_timeout(), INT_MAX);
+    const deadline long_past = deadline::clock::time_point::min();
+    EXPECT_TRUE(long_past.expired());
+    EXPECT_EQ(long_past.poll_timeout(), 0);
+    const deadline infinite = std::chrono::duration<double>(HUGE_VAL);
+    EXPECT_TRUE(infinite.is_never());
+    const deadline nonsense = std::chrono::duration<double>(NAN);
+    EXPECT_TRUE(nonsense.expired());
 }
 
 TEST(CmEvent, NamesAnErrno) {

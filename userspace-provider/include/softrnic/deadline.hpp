@@ -19,11 +19,11 @@ class deadline {
 public:
     using clock = std::chrono::steady_clock;
 
-    /// `wait` from now; 0 or less means "look once, do not wait".
+    /// `wait` from now; 0 or less means "look once, do not wait", over a century the same as
+    /// never().
     template <class Rep, class Period>
     // NOLINTNEXTLINE(google-explicit-constructor): a duration is how people say a deadline
-    deadline(std::chrono::duration<Rep, Period> wait)
-        : at_(clock::now() + std::chrono::duration_cast<clock::duration>(wait)) {}
+    deadline(std::chrono::duration<Rep, Period> wait) : at_(after(wait)) {}
     // NOLINTNEXTLINE(google-explicit-constructor)
     constexpr deadline(clock::time_point at) noexcept : at_(at) {}
 
@@ -35,11 +35,27 @@ public:
     /// What is left, in the form that poll(2) wants: milliseconds rounded up, -1 for never.
     [[nodiscard]] int poll_timeout() const noexcept {
         if (is_never()) return -1;
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(at_ - clock::now()).count();
-        return static_cast<int>(std::clamp<long long>(left, 0, INT_MAX));
+        const clock::time_point now = clock::now();
+        if (at_ <= now) return 0;
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(at_ - now).count();
+        return static_cast<int>(std::min<long long>(left, INT_MAX));
     }
 
 private:
+    /// Far from what the clock cannot say, which is nearly three centuries.
+    static constexpr std::chrono::hours century{24 * 365 * 100};
+
+    template <class Rep, class Period>
+    [[nodiscard]] static clock::time_point after(std::chrono::duration<Rep, Period> wait) {
+        // In floating point, since hours and nanoseconds have no integer in common that could not
+        // overflow.
+        const std::chrono::duration<double> seconds = wait;
+        if (seconds > century) return clock::time_point::max();
+        const clock::time_point now = clock::now();
+        if (!(seconds > seconds.zero())) return now;
+        return now + std::chrono::duration_cast<clock::duration>(wait);
+    }
+
     clock::time_point at_;
 };
 
