@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /// \file
-/// result<T>: a T or an error. std::expected where the compiler has it, otherwise a small
-/// equivalent with the part of its interface that this library and its users need: bool test, `*`,
-/// `->`, error(), value_or(), and_then().
-///
-/// All translation units of one program must agree on which of the two they get, so compile them
-/// with the same -std.
+/// result<T>: a T or an error. It has the part of std::expected's interface that this library and
+/// its users need: bool test, `*`, `->`, error(), value_or(), and_then(). It is never
+/// std::expected itself, so that files compiled as C++20 and as C++23 can be one program.
 ///
 /// Nothing here throws. Reading `*r` of a failed result, or r.error() of a good one, is a
 /// programming error, checked by assert.
@@ -17,23 +14,10 @@
 #include <new>
 #include <type_traits>
 #include <utility>
-#include <version>
-
-#if defined(__cpp_lib_expected)
-#include <expected>
-#endif
 
 #include "softrnic/error.hpp"
 
 namespace softrnic {
-
-#if defined(__cpp_lib_expected)
-
-template <class T>
-using result = std::expected<T, error>;
-using failure = std::unexpected<error>;
-
-#else
 
 /// Wraps an error so that it converts to any result<T>: `return failure(e);`
 class failure {
@@ -168,8 +152,6 @@ private:
     bool good_ = true;
     softrnic::error error_{};
 };
-
-#endif
 
 namespace detail {
 
