@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-// What the library's objects own: what is replaced is freed at once, and in order.
+// What the library's objects own: replaced ones are freed at once and in order, lent ones are left
+// as they were.
+#include <fcntl.h>
 #include <malloc.h>
 
 #include <filesystem>
@@ -138,6 +140,14 @@ TEST_F(Ownership, SecondQueuesAreRefused) {
         expect_alive(ends);
     }
     EXPECT_EQ(open_files(), files);
+}
+
+TEST_F(Ownership, DeviceOfAnotherKeepsItsFlags) {
+    const int events = device().native()->async_fd;
+    const int flags = fcntl(events, F_GETFL);
+    ASSERT_EQ(flags & O_NONBLOCK, 0) << "somebody else has set it";
+    (void)device().wait_async_event(0s);
+    EXPECT_EQ(fcntl(events, F_GETFL), flags);
 }
 
 }  // namespace

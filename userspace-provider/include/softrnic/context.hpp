@@ -4,13 +4,14 @@
 /// (opened here, closed by the destructor). rdma_cm opens every device once for the whole process,
 /// so a program that connects through it seldom needs to open one itself.
 ///
-/// Thread safety: all functions may be called from several threads. Only one thread at a time
-/// should wait for asynchronous events of a device.
+/// Thread safety: all functions may be called from several threads.
 #pragma once
 
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
+#include <chrono>
+#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -26,6 +27,14 @@ enum class transport {
     iwarp,       ///< softrnic, siw, iWARP adapters
     other,
 };
+
+namespace detail {
+
+/// Held between seeing that there is an asynchronous event and taking it. Of all devices, since
+/// nobody waits while holding it.
+inline std::mutex async_event_turn;
+
+}  // namespace detail
 
 class context_view {
 public:
@@ -68,14 +77,20 @@ public:
     /// The next asynchronous event (QP error, CQ overflow, SRQ limit, device gone), already
     /// acknowledged: the object that it names may be destroyed by another thread at any moment, so
     /// use it to compare, not to dereference, unless you know better. ETIMEDOUT at the deadline.
-    /// Several threads may wait; one of them gets the event.
+    /// Several threads may wait; one of them gets the event. The device may be lent, so the flags
+    /// of its async_fd stay as they are: if other code reads events of this device at the same
+    /// time, and async_fd blocks, a wait can outlast its deadline.
     [[nodiscard]] result<ibv_async_event> wait_async_event(deadline until) const noexcept {
-        if (const auto set = detail::set_nonblocking(native_->async_fd); !set)
-            return failure(set.error());
         for (;;) {
             const result<bool> ready = detail::wait_readable(native_->async_fd, until);
             if (!ready) return failure(ready.error());
             if (!*ready) return detail::fail(ETIMEDOUT, "ibv_get_async_event");
+            // All that wait are woken for one event, and who reads when it is gone blocks.
+            const std::lock_guard turn(detail::async_event_turn);
+            const result<bool> still =
+                detail::wait_readable(native_->async_fd, std::chrono::seconds(0));
+            if (!still) return failure(still.error());
+            if (!*still) continue;
             ibv_async_event event{};
             if (ibv_get_async_event(native_, &event) == 0) {
                 ibv_ack_async_event(&event);
