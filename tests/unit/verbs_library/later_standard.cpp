@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #include "mixed_standards.hpp"
 
-#if __cplusplus <= 202002L
-#error "this file is to be compiled for a later standard than the others"
-#endif
-
 namespace later_standard {
+
+long standard() {
+    return __cplusplus;
+}
 
 softrnic::result<int> half(int n) {
     if (n % 2 != 0) return softrnic::detail::fail(EDOM, "half");

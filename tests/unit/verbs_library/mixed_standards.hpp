@@ -9,6 +9,7 @@
 
 namespace later_standard {
 
+long standard();
 softrnic::result<int> half(int n);
 softrnic::result<std::string> text_of(const softrnic::result<softrnic::address>& where);
 softrnic::result<std::string> resolved(const std::string& host);

@@ -8,6 +8,10 @@ namespace {
 
 using softrnic::address;
 
+TEST(MixedStandards, AreTwo) {
+    EXPECT_GT(later_standard::standard(), __cplusplus);
+}
+
 TEST(MixedStandards, ResultsComeOver) {
     const softrnic::result<int> good = later_standard::half(66);
     ASSERT_TRUE(good);
