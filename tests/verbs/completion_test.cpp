@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // Completion queues: events, solicited events, overflow, several queues.
+#include <atomic>
+#include <future>
+
 #include "data.hpp"
 #include "fixture.hpp"
 
@@ -76,6 +79,64 @@ TEST(Completion, SeveralQueuePairsShareAQueue) {
         expect_good(wc, 7, IBV_WC_RECV);
         EXPECT_EQ(wc.qp_num, ends->server.qp().number());
     }
+}
+
+/// Its program may have freed what the ids mean, and meets them no more; the others' stay in order.
+TEST(Completion, OfADestroyedQueuePairAreForgotten) {
+    softrnic::cq shared = must(softrnic::cq::create(device(), 64));
+    const pair_options options{.client = {.send_cq = &shared, .recv_cq = &shared}};
+    pair stays = connect_pair(options);
+    pair goes = connect_pair(options);
+    for (std::uint64_t i = 0; i < 6; ++i) {
+        pair& ends = i % 2 == 0 ? goes : stays;
+        must(ends.server.qp().recv(softrnic::no_slices));
+        must(ends.client.qp().send(softrnic::no_slices, {.id = i}));
+        next(ends.server.recv_cq());
+    }
+    must(goes.client.qp().recv(softrnic::no_slices, 7));
+    must(goes.client.disconnect());
+    EXPECT_TRUE(works(goes.client.wait_disconnected(patience)));
+    goes.client.destroy_queues();
+    for (const std::uint64_t id : {1U, 3U, 5U}) expect_good(next(shared), id, IBV_WC_SEND);
+    expect_quiet(shared);
+}
+
+/// The same while somebody polls.
+TEST(Completion, OfADestroyedQueuePairAreForgottenBesideAPoller) {
+    constexpr std::uint64_t rounds = 10;
+    constexpr std::uint64_t each = 20;
+    softrnic::cq shared = must(softrnic::cq::create(device(), 256));
+    const pair_options options{.client = {.send_cq = &shared}};
+    pair stays = connect_pair(options);
+    std::atomic<std::uint64_t> round = 0;  // ids of what goes carry theirs
+    std::uint64_t next_id = 0;
+    std::uint64_t wrong = 0;
+    auto poller = std::async(std::launch::async, [&] {
+        for (softrnic::deadline until = patience; next_id < rounds * each && !until.expired();) {
+            // Before the poll: what is destroyed during it may still be seen.
+            const std::uint64_t gone = round * 1000;
+            ibv_wc wc{};
+            if (must(shared.poll(std::span(&wc, 1))).empty()) continue;
+            if (wc.qp_num == stays.client.qp().number())
+                wrong += wc.wr_id != next_id++ ? 1 : 0;
+            else
+                wrong += wc.wr_id < gone ? 1 : 0;
+        }
+    });
+    for (; round < rounds; ++round) {
+        pair goes = connect_pair(options);
+        for (std::uint64_t i = 0; i < each; ++i) {
+            must(stays.server.qp().recv(softrnic::no_slices));
+            must(goes.server.qp().recv(softrnic::no_slices));
+            must(stays.client.qp().send(softrnic::no_slices, {.id = round * each + i}));
+            must(goes.client.qp().send(softrnic::no_slices, {.id = round * 1000 + i}));
+            next(stays.server.recv_cq());
+        }
+        goes.client.destroy_queues();
+    }
+    poller.get();
+    EXPECT_EQ(next_id, rounds * each);
+    EXPECT_EQ(wrong, 0U);
 }
 
 TEST(Completion, SignalAllCompletesTheUnsignalled) {

@@ -97,5 +97,22 @@ TEST(Reuse, EachConnectionStartsAnew) {
     }
 }
 
+/// RESET takes back what was completed and not polled, and the room in the send queue with it.
+TEST(Reuse, LeavesNoCompletionsBehind) {
+    constexpr std::uint64_t depth = 64;
+    reused_pair ends;
+    for (std::uint64_t round = 0; round < 3; ++round) {
+        ends.connect();
+        for (std::uint64_t i = 0; i < depth; ++i) must(ends.peer.qp().recv(softrnic::no_slices));
+        for (std::uint64_t i = 0; i < depth; ++i)
+            EXPECT_TRUE(works(ends.qp().send(softrnic::no_slices, {.id = i})));
+        next(ends.peer.recv_cq(), depth);
+        ends.end();
+        ends.reset();
+        ibv_wc wc{};
+        EXPECT_TRUE(must(ends.queue().poll(std::span(&wc, 1))).empty());
+    }
+}
+
 }  // namespace
 }  // namespace verbs_test

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <mutex>
 #include <semaphore>
 #include <thread>
 #include <vector>
@@ -23,8 +24,9 @@ struct shared_queue {
 
     [[nodiscard]] bool full() { return prod - load_acquire(&control.cons) == depth; }
 
-    void produce(std::uint64_t wr_id) {
+    void produce(std::uint64_t wr_id, std::uint32_t qp_num = 1) {
         cqes[prod & (depth - 1)].wr_id = wr_id;
+        cqes[prod & (depth - 1)].qp_num = qp_num;
         store_release(&control.prod, ++prod);
     }
 
@@ -80,6 +82,98 @@ TEST(CompletionRing, ImplausibleIndexIsAnErrorNotAnAccess) {
     poll_all(ring, 100, -1);
     shared.control.prod = 0;
     poll_all(ring, 100, 0);
+}
+
+void purge_of(completion_ring& ring, std::uint32_t qp_num) {
+    ring.purge([=](const srn_cqe& cqe) { return cqe.qp_num == qp_num; });
+}
+
+TEST(CompletionRing, PurgingLeavesTheOthersInOrder) {
+    shared_queue shared;
+    completion_ring ring = shared.consumer();
+    // Some are polled before, so that the rest goes round the end of the ring.
+    for (std::uint64_t i = 0; i < 5; ++i) shared.produce(100);
+    poll_all(ring, 5, 5);
+    for (const std::uint32_t qp_num : {1U, 2U, 2U, 1U, 2U, 1U, 1U, 2U})
+        shared.produce(shared.prod, qp_num);
+    ASSERT_TRUE(shared.full());
+    purge_of(ring, 2);
+    EXPECT_EQ(shared.control.cons, 9U);
+    EXPECT_EQ(poll_all(ring, 8, 4), (std::vector<std::uint64_t>{5, 8, 10, 11}));
+    EXPECT_TRUE(poll_all(ring, 8, 0).empty());
+}
+
+TEST(CompletionRing, PurgingMoreThanWasLookedAtLeavesAnEmptyQueue) {
+    shared_queue shared;
+    completion_ring ring = shared.consumer();
+    shared.produce(0);
+    shared.produce(1);
+    poll_all(ring, 1, 1);
+    for (std::uint64_t i = 2; i < 6; ++i) shared.produce(i);
+    purge_of(ring, 1);
+    EXPECT_EQ(shared.control.cons, shared.prod);
+    EXPECT_TRUE(poll_all(ring, 8, 0).empty());
+    shared.produce(6);
+    EXPECT_EQ(poll_all(ring, 8, 1), std::vector<std::uint64_t>{6});
+}
+
+TEST(CompletionRing, PurgingAnImplausibleQueueTouchesNothing) {
+    shared_queue shared;
+    completion_ring ring = shared.consumer();
+    shared.control.prod = depth + 1;
+    purge_of(ring, 0);
+    EXPECT_EQ(shared.control.cons, 0U);
+}
+
+// Queue pairs come, complete something and go, while another one goes on and somebody polls.
+TEST(CompletionRing, PurgingLosesNothingOfOthersAgainstThreads) {
+    constexpr std::uint64_t total = 20000;
+    constexpr std::uint32_t lasting = 1;
+    shared_queue shared;
+    completion_ring ring = shared.consumer();
+    std::mutex ring_lock;
+    std::mutex kernel_lock;     // a queue pair is gone only when its last completion is there
+    std::uint32_t passing = 2;  // the number of the one that goes next; kernel_lock
+    std::uint32_t purged = 0;   // the last one that went; ring_lock
+    std::atomic<bool> over = false;
+
+    std::thread kernel([&] {
+        for (std::uint64_t i = 0; i < total;) {
+            const std::lock_guard guard(kernel_lock);
+            if (shared.full()) continue;
+            shared.produce(i, i % 2 == 0 ? lasting : passing);
+            ++i;
+        }
+        over = true;
+    });
+    std::thread destroyer([&] {
+        while (!over) {
+            std::uint32_t gone = 0;
+            {
+                const std::lock_guard guard(kernel_lock);
+                gone = passing++;
+            }
+            const std::lock_guard guard(ring_lock);
+            purge_of(ring, gone);
+            purged = gone;
+        }
+    });
+    std::uint64_t next = 0;
+    std::uint64_t wrong = 0;
+    while (next < total) {
+        const std::lock_guard guard(ring_lock);
+        ring.poll(3, [&](const srn_cqe& cqe) {
+            if (cqe.qp_num == lasting) {
+                wrong += cqe.wr_id != next ? 1 : 0;
+                next += 2;
+            } else {
+                wrong += cqe.qp_num <= purged ? 1 : 0;
+            }
+        });
+    }
+    kernel.join();
+    destroyer.join();
+    EXPECT_EQ(wrong, 0U);
 }
 
 TEST(CompletionRing, SolicitedDoesNotWeakenAny) {

@@ -209,7 +209,7 @@ int ibv_cmd_create_qp(ibv_pd* pd, ibv_qp* qp, ibv_qp_init_attr* attr, void* /*cm
     EXPECT_EQ(size, sizeof(ib_uverbs_cmd_hdr) + sizeof(ib_uverbs_create_qp));
     qp->context = pd->context;
     qp->handle = 33;
-    qp->qp_num = 1234;
+    qp->qp_num = the_kernel->next_qp_number;
     attr->cap.max_send_sge = the_kernel->qp.sq_max_sge;
     attr->cap.max_recv_sge = the_kernel->qp.rq_max_sge;
     attr->cap.max_inline_data = the_kernel->qp.sq_max_inline;

@@ -41,6 +41,7 @@ public:
     srn_uresp_create_qp qp{};
     srn_uresp_create_srq srq{};
     srn_uresp_create_cq cq{};
+    std::uint32_t next_qp_number = 1234;
     int objects = 0;  ///< QPs, SRQs and CQs that exist
 
     /// The kernel's view of the newest queue of each kind.

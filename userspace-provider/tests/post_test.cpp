@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <vector>
 
 #include "verbs/cq.hpp"
 #include "verbs/srq.hpp"
@@ -183,6 +185,66 @@ TEST(Poll, CompletionsBecomeWorkCompletions) {
     kernel.cq_control().error = 1;
     EXPECT_LT(poll_cq(cq, 4, wc), 0);
     EXPECT_EQ(destroy_cq(cq), 0);
+}
+
+class SharedCompletions : public test::qp_test {
+protected:
+    void SetUp() override {
+        cq = create_cq(kernel.context(), 10, nullptr, 0);
+        ASSERT_NE(cq, nullptr);
+        attr.send_cq = attr.recv_cq = cq;
+        qp_test::SetUp();
+        qp->send_cq = qp->recv_cq = cq;
+    }
+    void TearDown() override {
+        qp_test::TearDown();
+        EXPECT_EQ(destroy_cq(cq), 0);
+    }
+    void complete(const ibv_qp* of, std::uint64_t wr_id, ibv_wc_opcode opcode = IBV_WC_SEND) {
+        kernel.complete({.wr_id = wr_id,
+                         .timestamp = 0,
+                         .byte_len = 0,
+                         .qp_num = of->qp_num,
+                         .ex = 0,
+                         .status = IBV_WC_SUCCESS,
+                         .opcode = static_cast<std::uint8_t>(opcode),
+                         .flags = 0});
+    }
+    std::vector<std::uint64_t> poll_all() {
+        std::vector<std::uint64_t> ids;
+        for (ibv_wc wc{}; poll_cq(cq, 1, &wc) == 1;) ids.push_back(wc.wr_id);
+        return ids;
+    }
+
+    ibv_cq* cq = nullptr;
+};
+
+TEST_F(SharedCompletions, OfADestroyedQpAreForgotten) {
+    ++kernel.next_qp_number;
+    ibv_qp* const other = create_qp(pd, &attr);
+    ASSERT_NE(other, nullptr);
+    other->send_cq = other->recv_cq = cq;
+    complete(other, 1);
+    complete(qp, 2);
+    complete(other, 3, IBV_WC_RECV);
+    complete(qp, 4, IBV_WC_RECV);
+    EXPECT_EQ(destroy_qp(other), 0);
+    EXPECT_EQ(poll_all(), (std::vector<std::uint64_t>{2, 4}));
+}
+
+TEST_F(SharedCompletions, OfAResetQpAreForgotten) {
+    complete(qp, 1);
+    ibv_qp_attr to{};
+    to.qp_state = IBV_QPS_ERR;
+    EXPECT_EQ(modify_qp(qp, &to, IBV_QP_STATE), 0);
+    complete(qp, 2);
+    to.qp_state = IBV_QPS_RESET;
+    EXPECT_EQ(modify_qp(qp, &to, IBV_QP_ACCESS_FLAGS), 0);
+    EXPECT_EQ(kernel.cq_control().cons, 0U);
+    EXPECT_EQ(modify_qp(qp, &to, IBV_QP_STATE), 0);
+    EXPECT_TRUE(poll_all().empty());
+    complete(qp, 3);
+    EXPECT_EQ(poll_all(), std::vector<std::uint64_t>{3});
 }
 
 TEST(CreateCq, RefusesSenselessArguments) {

@@ -139,8 +139,8 @@ public:
     /// What the device gave: at least what was asked for.
     [[nodiscard]] const ibv_qp_cap& granted() const noexcept { return granted_; }
 
-    /// Moves the queue pair to the error state and frees it; outstanding work is flushed into the
-    /// completion queues first. The destructor does the same.
+    /// Ends all work and frees the queue pair. Completions that nobody has polled go with it: poll
+    /// them before, after qp().to_error() or disconnect(). The destructor does the same.
     void destroy_queues() noexcept { qp_ = softrnic::qp(); }
 
 protected:

@@ -15,7 +15,7 @@ namespace softrnic::provider {
 class completion_ring {
 public:
     completion_ring() noexcept = default;
-    completion_ring(srn_cq_ctrl* control, const srn_cqe* slots, std::uint32_t depth) noexcept
+    completion_ring(srn_cq_ctrl* control, srn_cqe* slots, std::uint32_t depth) noexcept
         : control_(control), slots_(slots), depth_(depth) {}
 
     /// Hands up to @count completions to @take, in order. Returns how many, or -1 if none can come
@@ -36,11 +36,30 @@ public:
         }
         const std::uint32_t ready = prod_ - cons_;
         const std::uint32_t taken = ready < wanted ? ready : wanted;
-        for (std::uint32_t i = 0; i < taken; ++i) take(slots_[(cons_ + i) & (depth_ - 1)]);
+        for (std::uint32_t i = 0; i < taken; ++i) take(slot(cons_ + i));
         cons_ += taken;
         // Release: the entries were read before the kernel may write them again.
         store_release(&control_->cons, cons_);
         return static_cast<int>(taken);
+    }
+
+    /// Takes out those completions that nobody has polled yet and that @unwanted returns true for.
+    /// The others stay in order.
+    template <class Unwanted>
+    void purge(Unwanted&& unwanted) noexcept {
+        // Acquire: the entries that this index covers are complete.
+        const std::uint32_t prod = load_acquire(&control_->prod);
+        if (prod - cons_ > depth_) return;
+        prod_ = prod;
+        // What stays moves towards the newest: the kernel writes behind that one, at any time.
+        std::uint32_t kept = prod;
+        for (std::uint32_t i = prod; i != cons_;) {
+            --i;
+            if (!unwanted(slot(i)) && --kept != i) slot(kept) = slot(i);
+        }
+        cons_ = kept;
+        // Release: the entries were moved before the kernel may write the others again.
+        store_release(&control_->cons, cons_);
     }
 
     /// Asks for an event on the next completion, or on the next solicited or failed one. A request
@@ -58,8 +77,12 @@ public:
     }
 
 private:
+    [[nodiscard]] srn_cqe& slot(std::uint32_t index) const noexcept {
+        return slots_[index & (depth_ - 1)];
+    }
+
     srn_cq_ctrl* control_ = nullptr;
-    const srn_cqe* slots_ = nullptr;
+    srn_cqe* slots_ = nullptr;
     std::uint32_t depth_ = 0;
     std::uint32_t prod_ = 0;  ///< as last seen
     std::uint32_t cons_ = 0;

@@ -25,6 +25,9 @@ inline completion_queue* cq_of(ibv_cq* base) noexcept {
     return static_cast<completion_queue*>(reinterpret_cast<verbs_cq*>(base));
 }
 
+/// Forgets what @qp has completed and nobody has polled. The kernel adds nothing for it any more.
+void purge_completions(const ibv_qp& qp) noexcept;
+
 // Verbs.
 ibv_cq* create_cq(ibv_context* base, int entries, ibv_comp_channel* channel, int vector) noexcept;
 int destroy_cq(ibv_cq* base) noexcept;

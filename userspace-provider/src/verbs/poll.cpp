@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // Polling and arming a completion queue: no system call, but for doorbells that have waited.
 #include <cerrno>
+#include <cstdint>
 #include <mutex>
 
 #include "verbs/cq.hpp"
@@ -31,7 +32,17 @@ int take(completion_queue& cq, int count, ibv_wc* wc) noexcept {
     return cq.ring.poll(count, [&wc](const srn_cqe& cqe) { convert(cqe, *wc++); });
 }
 
+void purge(completion_queue& cq, std::uint32_t qp_number) noexcept {
+    const std::lock_guard guard(cq.lock);
+    cq.ring.purge([qp_number](const srn_cqe& cqe) { return cqe.qp_num == qp_number; });
+}
+
 }  // namespace
+
+void purge_completions(const ibv_qp& qp) noexcept {
+    if (qp.send_cq != nullptr) purge(*cq_of(qp.send_cq), qp.qp_num);
+    if (qp.recv_cq != nullptr && qp.recv_cq != qp.send_cq) purge(*cq_of(qp.recv_cq), qp.qp_num);
+}
 
 int poll_cq(ibv_cq* base, int count, ibv_wc* wc) noexcept {
     if (count <= 0) return 0;

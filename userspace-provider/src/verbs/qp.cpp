@@ -105,7 +105,10 @@ int modify_qp(ibv_qp* base, ibv_qp_attr* attr, int mask) noexcept {
                                     sizeof(resp));
     }
     request<ib_uverbs_modify_qp> req;
-    return ibv_cmd_modify_qp(base, attr, mask, req.data(), sizeof(req));
+    if (const int error = ibv_cmd_modify_qp(base, attr, mask, req.data(), sizeof(req)))
+        return error;
+    if ((mask & IBV_QP_STATE) != 0 && attr->qp_state == IBV_QPS_RESET) purge_completions(*base);
+    return 0;
 }
 
 int modify_qp_rate_limit(ibv_qp* base, ibv_qp_rate_limit_attr* limit) noexcept {
@@ -119,8 +122,11 @@ int modify_qp_rate_limit(ibv_qp* base, ibv_qp_rate_limit_attr* limit) noexcept {
 
 int destroy_qp(ibv_qp* base) noexcept {
     if (base->send_cq != nullptr) cq_of(base->send_cq)->lazy.remove(*qp_of(base));
-    // Waits until every event of this QP is acknowledged. Completions hold no reference to it.
+    // Waits until every event of this QP is acknowledged.
     if (const int error = ibv_cmd_destroy_qp(base)) return error;
+    // A completion may carry an address in its wr_id that is freed next. Another QP does not get
+    // this number so soon.
+    purge_completions(*base);
     reclaim(qp_of(base));
     return 0;
 }
