@@ -48,10 +48,13 @@
 
 /* ------------------------------------------------------------------ objects */
 
+/* The kernel counts in srn_qp_ctrl.sq_silent. */
+#define SRN_FEATURE_SQ_SILENT	(1u << 0)
+
 struct srn_uresp_alloc_ctx {
 	__u32 dev_id;		/* number of the device, for messages */
 	__u32 max_inline;	/* bytes */
-	__aligned_u64 features;	/* SRN_FEATURE_*, none yet */
+	__aligned_u64 features;	/* SRN_FEATURE_* */
 };
 
 /* Where a mapping is found: mmap(NULL, size, RW, MAP_SHARED, cmd_fd, key). */
@@ -235,6 +238,8 @@ enum srn_kick {
  * words stay set.
  *
  * sq_cons is stored before the prod of the CQE that reports the same work request.
+ * Each WQE of the send queue ends with a CQE or is counted in sq_silent: it succeeded
+ * unsignaled, or was forgotten by a modify to RESET, or its CQE was lost in an overflow.
  * A modify to RESET sets the kernel's indices to the producer indices that it finds;
  * the user's run on.
  */
@@ -247,7 +252,8 @@ struct srn_qp_ctrl {
 	__u32 sq_kick;			/* written by the kernel: enum srn_kick */
 	__u32 state;			/* written by the kernel: enum srn_qp_hint */
 	__u32 sq_taken;			/* written by the kernel, see enum srn_kick */
-	__u8 pad2[SRN_LINE - 16];
+	__u32 sq_silent;		/* written by the kernel: WQEs completed without a CQE */
+	__u8 pad2[SRN_LINE - 20];
 	__u32 rq_cons;			/* written by the kernel: WQEs taken */
 	__u32 rq_kick;			/* written by the kernel */
 	__u8 pad3[SRN_LINE - 8];

@@ -164,6 +164,7 @@ static int srn_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 	struct srn_uresp_alloc_ctx resp = {
 		.dev_id = to_srn_dev(ibuc->device)->id,
 		.max_inline = SRN_MAX_INLINE,
+		.features = SRN_FEATURE_SQ_SILENT,
 	};
 
 	return srn_copy_response(udata, &resp, sizeof(resp));

@@ -268,8 +268,10 @@ static void forget_work(struct srn_qp *qp)
 	spin_lock(&qp->rq.lock);
 	if (qp->map) {
 		qp->sq.prod = READ_ONCE(qp->ctrl->sq_prod);
+		qp->sq.silent += qp->sq.prod - qp->sq.cons;
 		qp->rq.cons = READ_ONCE(qp->ctrl->rq_prod);
 		WRITE_ONCE(qp->ctrl->sq_cons, qp->sq.prod);
+		WRITE_ONCE(qp->ctrl->sq_silent, qp->sq.silent);
 		WRITE_ONCE(qp->ctrl->rq_cons, qp->rq.cons);
 	} else {
 		qp->rq.cons = qp->rq.prod;

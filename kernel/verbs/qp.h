@@ -76,6 +76,7 @@ struct srn_sq {
 	u32 next;
 	u32 sent;
 	u32 cons;
+	u32 silent;		/* completed without a CQE; of a process */
 
 	/* Reads and atomics, which are answered in order. */
 	u32 requested;		/* begun to be transmitted */

@@ -41,14 +41,19 @@ static bool complete_one(struct srn_qp *qp, u8 status)
 		.status = status,
 		.opcode = send->wqe.opcode < SRN_WR_OPCODES ? wc_opcode[send->wqe.opcode] : 0,
 	};
+	bool lost;
 
 	trace_srn_send_complete(qp, &cqe);
 	WRITE_ONCE(sq->cons, sq->cons + 1);
 	if (qp->map)
 		/* Before the index of the completion. */
 		smp_store_release(&qp->ctrl->sq_cons, sq->cons);
-	if (wanted && srn_cq_push(qp->scq, &cqe))
+	lost = wanted && srn_cq_push(qp->scq, &cqe);
+	if (lost)
 		srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, "send CQ overflowed");
+	if (qp->map && (!wanted || lost))
+		/* Nobody polls for it. Release: its slot has been read. */
+		smp_store_release(&qp->ctrl->sq_silent, ++sq->silent);
 	return wanted;
 }
 

@@ -111,7 +111,7 @@ TEST_F(LazyDoorbell, DoesNotWaitWithLargeMessages) {
     EXPECT_EQ(post_send(qp, sends, &bad_send), 0);
     EXPECT_EQ(kernel.doorbells.size(), 1U);
     // What the kernel has seen waits no more.
-    kernel.qp_control().sq_cons = kernel.qp_control().sq_taken = 2;
+    kernel.qp_control().sq_silent = kernel.qp_control().sq_taken = 2;
     EXPECT_EQ(post_send(qp, sends, &bad_send), 0);
     kernel.qp_control().sq_taken = 3;
     EXPECT_EQ(post_send(qp, sends, &bad_send), 0);

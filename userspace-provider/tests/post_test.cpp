@@ -41,7 +41,7 @@ TEST_F(Post, GrantedNumberOfSendsMayBeOutstanding) {
     EXPECT_EQ(send(5), ENOMEM);
     EXPECT_EQ(bad_send, &sends[3]);
     EXPECT_EQ(kernel.qp_control().sq_prod, 3U);
-    kernel.qp_control().sq_cons = 2;
+    kernel.qp_control().sq_silent = 2;
     EXPECT_EQ(send(2), 0);
     EXPECT_EQ(send(1), ENOMEM);
     EXPECT_EQ(bad_send, &sends[0]);
@@ -218,6 +218,73 @@ protected:
 
     ibv_cq* cq = nullptr;
 };
+
+/// The fourth would not fit into a completion queue as deep as the send queue.
+TEST_F(SharedCompletions, HoldTheirPlaceUntilTheyArePolled) {
+    EXPECT_EQ(send(3), 0);
+    kernel.qp_control().sq_cons = 3;
+    for (std::uint64_t id = 0; id < 3; ++id) complete(qp, id);
+    complete(qp, 10, IBV_WC_RECV);
+    EXPECT_EQ(send(1), ENOMEM);
+    ibv_wc wc[2];
+    EXPECT_EQ(poll_cq(cq, 2, wc), 2);
+    EXPECT_EQ(send(3), ENOMEM);
+    EXPECT_EQ(bad_send, &sends[2]);
+    // A receive gives nothing back.
+    EXPECT_EQ(poll_cq(cq, 2, wc), 2);
+    EXPECT_EQ(send(2), ENOMEM);
+    EXPECT_EQ(bad_send, &sends[1]);
+}
+
+TEST_F(SharedCompletions, OfAResetQpHoldNoPlace) {
+    EXPECT_EQ(send(3), 0);
+    for (std::uint64_t id = 0; id < 2; ++id) complete(qp, id);
+    ibv_qp_attr to{};
+    to.qp_state = IBV_QPS_RESET;
+    kernel.qp_control().sq_silent = 1;  // the third was not executed
+    EXPECT_EQ(modify_qp(qp, &to, IBV_QP_STATE), 0);
+    EXPECT_EQ(send(3), 0);
+    EXPECT_EQ(send(1), ENOMEM);
+}
+
+TEST_F(SharedCompletions, OfAKernelThatDoesNotCountHoldNoPlace) {
+    context_of(kernel.context())->features = 0;
+    ibv_qp* const older = create_qp(pd, &attr);
+    ASSERT_NE(older, nullptr);
+    older->send_cq = older->recv_cq = cq;
+    kernel.qp_control().state = SRN_QP_CONNECTED;
+    chain(3);
+    EXPECT_EQ(post_send(older, sends, &bad_send), 0);
+    kernel.qp_control().sq_cons = 3;
+    EXPECT_EQ(post_send(older, sends, &bad_send), 0);
+    EXPECT_EQ(destroy_qp(older), 0);
+}
+
+/// Each gets back what was polled of it, however many share the queue, and after some have gone.
+TEST_F(SharedCompletions, AreCountedForTheirOwnQp) {
+    constexpr int count = 100;
+    std::vector<ibv_qp*> others;
+    for (int i = 0; i < count; ++i) {
+        ++kernel.next_qp_number;
+        others.push_back(create_qp(pd, &attr));
+        ASSERT_NE(others.back(), nullptr);
+        others.back()->send_cq = others.back()->recv_cq = cq;
+    }
+    const auto polled_of = [](ibv_qp* other) { return qp_of(other)->polled.count; };
+    for (int i = 0; i < count; i += 3) EXPECT_EQ(destroy_qp(others[i]), 0);
+    for (int i = 0; i < count; ++i) {
+        if (i % 3 == 0) continue;
+        complete(others[i], 1);
+        if (i % 3 == 1) complete(others[i], 2);
+        (void)poll_all();
+    }
+    for (int i = 0; i < count; ++i) {
+        if (i % 3 == 0) continue;
+        EXPECT_EQ(polled_of(others[i]), i % 3 == 1 ? 2U : 1U);
+        EXPECT_EQ(destroy_qp(others[i]), 0);
+    }
+    EXPECT_EQ(polled_of(qp), 0U);
+}
 
 TEST_F(SharedCompletions, OfADestroyedQpAreForgotten) {
     ++kernel.next_qp_number;

@@ -20,10 +20,18 @@ struct shared_ring {
     alignas(64) std::uint32_t cons = 0;
     std::uint32_t kick = 0;
     std::uint32_t taken = 0;
+    std::uint32_t silent = 0;
+    std::uint32_t polled = 0;
     alignas(64) std::byte slots[depth * stride] = {};
 
     producer_ring producer(std::uint32_t limit) {
-        return producer_ring({&prod, &cons, &kick, &taken, slots, depth, stride, limit});
+        return producer_ring(
+            {&prod, &cons, &kick, &taken, nullptr, nullptr, slots, depth, stride, limit});
+    }
+    /// Of a kernel that counts what has no completion.
+    producer_ring counted_producer(std::uint32_t limit) {
+        return producer_ring(
+            {&prod, &cons, &kick, &taken, &silent, &polled, slots, depth, stride, limit});
     }
 };
 
@@ -43,6 +51,20 @@ TEST(ProducerRing, FillsToTheGrantedLimitNotToTheDepth) {
     EXPECT_EQ(ring.publish(), SRN_KICK_NOT);
     EXPECT_EQ(shared.prod, 5U);
     shared.cons = 1;
+    EXPECT_FALSE(ring.full());
+}
+
+TEST(ProducerRing, WhatIsNotPolledHoldsItsPlace) {
+    shared_ring shared;
+    producer_ring ring = shared.counted_producer(3);
+    for (int i = 0; i < 3; ++i) ring.push();
+    shared.cons = 3;
+    EXPECT_TRUE(ring.full());
+    shared.polled = 1;
+    EXPECT_FALSE(ring.full());
+    ring.push();
+    EXPECT_TRUE(ring.full());
+    shared.silent = 1;
     EXPECT_FALSE(ring.full());
 }
 

@@ -4,10 +4,11 @@
 ///
 /// Every post returns at once; what became of the work comes as a completion. Errors of posting
 /// itself:
-///   ENOMEM  the queue is full: poll its completion queue and try again. Not a brake to rely on:
-///           software devices free an entry when its work is done, polled or not, so who posts on
-///           without polling overruns the completion queue, which ends the queue pair. Keep no more
-///           signaled requests unpolled than were asked for as max_send_wr.
+///   ENOMEM  the queue is full: poll its completion queue and try again. With softrnic and with
+///           hardware a send counts until its completion has been polled, so a completion queue as
+///           deep as the send queue cannot overflow. siw and rxe free the entry when the work is
+///           done, polled or not: with them the program itself must keep no more signaled requests
+///           unpolled than were asked for as max_send_wr.
 ///   EINVAL  too many slices, inline data too long, or a queue pair that cannot take work yet
 /// Memory named by slices must stay registered and alone until the completion; inline bytes are
 /// free when the call returns.

@@ -21,6 +21,9 @@ public:
         std::uint32_t* cons;
         std::uint32_t* kick;   ///< null: the kernel looks by itself
         std::uint32_t* taken;  ///< read only if the kernel is lazy
+        /// What has no completion, and what has one that was polled; null: cons is all that counts.
+        std::uint32_t* silent;
+        std::uint32_t* polled;
         std::byte* slots;
         std::uint32_t depth;  ///< a power of two
         std::uint32_t stride;
@@ -34,8 +37,7 @@ public:
     [[nodiscard]] bool full() noexcept {
         if (prod_ - cons_ < at_.limit) return false;
         if (at_.limit == 0) return true;
-        // Acquire: the kernel has finished reading the slots that this gives back.
-        cons_ = load_acquire(at_.cons);
+        cons_ = done();
         // Not "==": whatever the word says, at most limit entries are outstanding.
         return prod_ - cons_ >= at_.limit;
     }
@@ -64,6 +66,14 @@ public:
     }
 
 private:
+    /// How many of all entries hold no place any more. Acquire: the kernel has finished reading the
+    /// slots that this gives back, and completions that were polled are the kernel's to write
+    /// again.
+    [[nodiscard]] std::uint32_t done() const noexcept {
+        if (at_.polled == nullptr) return load_acquire(at_.cons);
+        return load_acquire(at_.silent) + load_acquire(at_.polled);
+    }
+
     // An older kernel is never lazy, and a lazy one has filled in what it has taken.
     [[nodiscard]] srn_kick kick() const noexcept {
         if (at_.kick == nullptr) return SRN_KICK_NOT;
@@ -74,7 +84,7 @@ private:
 
     place at_{};
     std::uint32_t prod_ = 0;
-    std::uint32_t cons_ = 0;  ///< as last seen, at most what the kernel has consumed
+    std::uint32_t cons_ = 0;  ///< as last seen, at most what is done
 };
 
 }  // namespace softrnic::provider

@@ -11,13 +11,15 @@
 #include "util/mapping.hpp"
 #include "util/queue_lock.hpp"
 #include "verbs/lazy_doorbells.hpp"
+#include "verbs/polled_sends.hpp"
 
 namespace softrnic::provider {
 
 struct completion_queue : verbs_cq {
     mapping memory;
-    alignas(SRN_LINE) queue_lock lock;  ///< of ring, except for arming
+    alignas(SRN_LINE) queue_lock lock;  ///< of ring, except for arming, and of polled
     completion_ring ring;
+    polled_by_number polled;
     lazy_doorbells lazy;  ///< of the send queues that complete here
 };
 
@@ -25,8 +27,14 @@ inline completion_queue* cq_of(ibv_cq* base) noexcept {
     return static_cast<completion_queue*>(reinterpret_cast<verbs_cq*>(base));
 }
 
-/// Forgets what @qp has completed and nobody has polled. The kernel adds nothing for it any more.
-void purge_completions(const ibv_qp& qp) noexcept;
+struct queue_pair;
+
+/// Counts what is polled of @qp's sends, which complete into @base.
+void watch_sends(ibv_cq& base, queue_pair& qp) noexcept;
+/// Takes out what @qp has completed and nobody has polled. The kernel adds nothing for it any more.
+void purge_completions(queue_pair& qp) noexcept;
+/// The same, and the end of watch_sends().
+void forget(queue_pair& qp) noexcept;
 
 // Verbs.
 ibv_cq* create_cq(ibv_context* base, int entries, ibv_comp_channel* channel, int vector) noexcept;

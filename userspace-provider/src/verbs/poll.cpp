@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "verbs/cq.hpp"
+#include "verbs/qp.hpp"
 
 namespace softrnic::provider {
 namespace {
@@ -27,21 +28,55 @@ void convert(const srn_cqe& cqe, ibv_wc& wc) noexcept {
     wc.dlid_path_bits = 0;
 }
 
-int take(completion_queue& cq, int count, ibv_wc* wc) noexcept {
-    const std::lock_guard guard(cq.lock);
-    return cq.ring.poll(count, [&wc](const srn_cqe& cqe) { convert(cqe, *wc++); });
+constexpr bool is_send(ibv_wc_opcode opcode) noexcept {
+    return (opcode & IBV_WC_RECV) == 0;
 }
 
-void purge(completion_queue& cq, std::uint32_t qp_number) noexcept {
+int take(completion_queue& cq, int count, ibv_wc* wc) noexcept {
     const std::lock_guard guard(cq.lock);
-    cq.ring.purge([qp_number](const srn_cqe& cqe) { return cqe.qp_num == qp_number; });
+    ibv_wc* end = wc;
+    const int polled = cq.ring.poll(count, [&end](const srn_cqe& cqe) { convert(cqe, *end++); });
+    // Not before the entries are the kernel's again: it needs them for what is posted now.
+    for (; wc != end; ++wc) {
+        if (is_send(wc->opcode)) cq.polled.count(wc->qp_num, 1);
+    }
+    return polled;
+}
+
+/// Under the queue's lock.
+void purge(completion_queue& cq, std::uint32_t qp_number) noexcept {
+    std::uint32_t sends = 0;
+    cq.ring.purge([&](const srn_cqe& cqe) {
+        if (cqe.qp_num != qp_number) return false;
+        if (is_send(static_cast<ibv_wc_opcode>(cqe.opcode))) ++sends;
+        return true;
+    });
+    cq.polled.count(qp_number, sends);
 }
 
 }  // namespace
 
-void purge_completions(const ibv_qp& qp) noexcept {
-    if (qp.send_cq != nullptr) purge(*cq_of(qp.send_cq), qp.qp_num);
-    if (qp.recv_cq != nullptr && qp.recv_cq != qp.send_cq) purge(*cq_of(qp.recv_cq), qp.qp_num);
+void watch_sends(ibv_cq& base, queue_pair& qp) noexcept {
+    completion_queue& cq = *cq_of(&base);
+    qp.polled.qp_number = qp.qp.qp_num;
+    const std::lock_guard guard(cq.lock);
+    cq.polled.add(qp.polled);
+}
+
+void purge_completions(queue_pair& qp) noexcept {
+    for (ibv_cq* base : {qp.qp.send_cq, qp.qp.recv_cq}) {
+        if (base == nullptr) continue;
+        const std::lock_guard guard(cq_of(base)->lock);
+        purge(*cq_of(base), qp.qp.qp_num);
+    }
+}
+
+void forget(queue_pair& qp) noexcept {
+    purge_completions(qp);
+    if (qp.qp.send_cq == nullptr) return;
+    completion_queue& cq = *cq_of(qp.qp.send_cq);
+    const std::lock_guard guard(cq.lock);
+    cq.polled.remove(qp.polled);
 }
 
 int poll_cq(ibv_cq* base, int count, ibv_wc* wc) noexcept {

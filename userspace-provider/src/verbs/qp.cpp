@@ -6,13 +6,20 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "softrnic-abi.h"
 #include "util/memory.hpp"
 #include "uverbs/message.hpp"
+#include "verbs/context.hpp"
 #include "verbs/cq.hpp"
 #include "verbs/pd.hpp"
 
 namespace softrnic::provider {
 namespace {
+
+/// Whether the kernel tells what completes without a completion.
+bool counts_silent(const queue_pair& qp) noexcept {
+    return (context_of(qp.qp.context)->features & SRN_FEATURE_SQ_SILENT) != 0;
+}
 
 int set_up_send(queue_pair& qp, const srn_uresp_create_qp& ours,
                 const ibv_qp_init_attr& attr) noexcept {
@@ -30,6 +37,8 @@ int set_up_send(queue_pair& qp, const srn_uresp_create_qp& ours,
         .cons = &control->sq_cons,
         .kick = &control->sq_kick,
         .taken = &control->sq_taken,
+        .silent = &control->sq_silent,
+        .polled = counts_silent(qp) ? &qp.polled.count : nullptr,
         .slots = qp.memory.at<std::byte>(ours.sq_offset),
         .depth = ours.sq_depth,
         .stride = ours.sq_stride,
@@ -53,6 +62,8 @@ int set_up_receive(queue_pair& qp, const srn_uresp_create_qp& ours,
         .cons = &control->rq_cons,
         .kick = &control->rq_kick,
         .taken = nullptr,
+        .silent = nullptr,
+        .polled = nullptr,
         .slots = qp.memory.at<std::byte>(ours.rq_offset),
         .depth = ours.rq_depth,
         .stride = ours.rq_stride,
@@ -89,6 +100,7 @@ ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) noexcept {
         ibv_cmd_destroy_qp(&qp->qp);
         return fail(error);
     }
+    if (attr->send_cq != nullptr) watch_sends(*attr->send_cq, *qp);
     return &qp.release()->qp;
 }
 
@@ -107,7 +119,8 @@ int modify_qp(ibv_qp* base, ibv_qp_attr* attr, int mask) noexcept {
     request<ib_uverbs_modify_qp> req;
     if (const int error = ibv_cmd_modify_qp(base, attr, mask, req.data(), sizeof(req)))
         return error;
-    if ((mask & IBV_QP_STATE) != 0 && attr->qp_state == IBV_QPS_RESET) purge_completions(*base);
+    if ((mask & IBV_QP_STATE) != 0 && attr->qp_state == IBV_QPS_RESET)
+        purge_completions(*qp_of(base));
     return 0;
 }
 
@@ -126,7 +139,7 @@ int destroy_qp(ibv_qp* base) noexcept {
     if (const int error = ibv_cmd_destroy_qp(base)) return error;
     // A completion may carry an address in its wr_id that is freed next. Another QP does not get
     // this number so soon.
-    purge_completions(*base);
+    forget(*qp_of(base));
     reclaim(qp_of(base));
     return 0;
 }

@@ -14,6 +14,7 @@
 #include "util/mapping.hpp"
 #include "util/queue_lock.hpp"
 #include "verbs/lazy_doorbells.hpp"
+#include "verbs/polled_sends.hpp"
 #include "verbs/receive_queue.hpp"
 
 namespace softrnic::provider {
@@ -27,11 +28,13 @@ struct send_queue {
     lazy_doorbell lazy;
 };
 
-/// The two queues are on lines of their own, for the threads that send and those that receive.
+/// The two queues are on lines of their own, for the threads that send and those that receive, and
+/// so is what those write that poll.
 struct queue_pair : verbs_qp {
     mapping memory;
     alignas(SRN_LINE) send_queue sq;
     alignas(SRN_LINE) receive_queue rq;
+    alignas(SRN_LINE) polled_sends polled;  ///< guarded by the lock of the send queue's CQ
 };
 
 inline queue_pair* qp_of(ibv_qp* base) noexcept {
