@@ -101,6 +101,17 @@ TEST_F(Post, SharedReceivesNeedNoDoorbell) {
     EXPECT_EQ(destroy_srq(srq), 0);
 }
 
+TEST_F(Post, ReceivesOfAQpWithASharedQueueAreRefused) {
+    ibv_srq_init_attr srq_attr{};
+    srq_attr.attr.max_wr = 5;
+    qp->srq = create_srq(pd, &srq_attr);
+    ASSERT_NE(qp->srq, nullptr);
+    EXPECT_EQ(receive(2), EINVAL);
+    EXPECT_EQ(bad_receive, &receives[0]);
+    EXPECT_EQ(kernel.qp_control().rq_prod, 0U);
+    EXPECT_EQ(destroy_srq(qp->srq), 0);
+}
+
 // A kernel module whose answer makes no sense: an error, no access, and nothing left behind.
 TEST_F(Post, NonsenseFromTheKernelIsRefused) {
     const srn_uresp_create_qp good = kernel.qp;

@@ -73,6 +73,11 @@ int post_send(ibv_qp* base, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
 }
 
 int post_recv(ibv_qp* base, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) noexcept {
+    // There is no queue here: waiting for room, as ENOMEM suggests, would be for ever.
+    if (base->srq != nullptr) {
+        *bad_wr = wr;
+        return EINVAL;
+    }
     const receive_queue::posted result = qp_of(base)->rq.post(wr, bad_wr);
     if (result.doorbell_asked) {
         if (const int error = ring(*base, doorbell::receive)) {
