@@ -6,12 +6,13 @@
 #include <sched.h>
 
 #include <atomic>
+#include <ctime>
 
 namespace softrnic::provider {
 
 /// For std::lock_guard. Held for the time of writing or reading a few ring entries, not across a
-/// system call where others would wait for that. It spins, and gives the processor away when the
-/// holder seems to have lost its own.
+/// system call where others would wait for that. It spins, gives the processor away when the holder
+/// seems to have lost its own, and sleeps if that does not help.
 class queue_lock {
 public:
     /// For a queue that one thread uses at a time, as a thread domain promises. Before first use.
@@ -19,7 +20,9 @@ public:
 
     void lock() noexcept {
         if (!enabled_) return;
-        while (held_.exchange(true, std::memory_order_acquire)) wait();
+        for (int attempts = 0; held_.exchange(true, std::memory_order_acquire); ++attempts) {
+            wait(attempts);
+        }
     }
 
     [[nodiscard]] bool try_lock() noexcept {
@@ -31,13 +34,21 @@ public:
     }
 
 private:
-    void wait() noexcept {
+    void wait(int attempts) noexcept {
         constexpr int spins = 100;
         for (int i = 0; i < spins; ++i) {
             if (!held_.load(std::memory_order_relaxed)) return;
             relax();
         }
-        ::sched_yield();
+        // A thread with a real-time policy yields to its equals only. If it has preempted the
+        // holder, that goes on only while this one sleeps.
+        constexpr int yields = 8;
+        constexpr timespec pause{.tv_sec = 0, .tv_nsec = 50'000};
+        if (attempts < yields) {
+            ::sched_yield();
+        } else {
+            ::nanosleep(&pause, nullptr);
+        }
     }
 
     static void relax() noexcept {
