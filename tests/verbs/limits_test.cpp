@@ -112,6 +112,16 @@ TEST_F(Limits, RegistrationRefusesWhatCannotBe) {
     EXPECT_FALSE(softrnic::mr::create(domain, bytes.data(), SIZE_MAX, access::none));
 }
 
+/// A hint for on-demand paging; huge pages are registered with and without it.
+TEST_F(Limits, RegistrationTakesTheFlagForHugePages) {
+    message memory(4096);
+    const std::span<std::byte> bytes(memory);
+    EXPECT_TRUE(works(softrnic::mr::create(domain, bytes, access::huge_pages)));
+    EXPECT_TRUE(
+        works(softrnic::mr::create(domain, bytes, access::huge_pages | access::local_write)));
+    EXPECT_FALSE(softrnic::mr::create(domain, bytes, access::huge_pages | access::on_demand));
+}
+
 TEST_F(Limits, ReadOnlyMemoryIsReadOnly) {
     void* memory = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(memory, MAP_FAILED);

@@ -14,8 +14,10 @@ ibv_mr* reg_mr(ibv_pd* pd, void* addr, std::size_t length, std::uint64_t iova,
                int access) noexcept {
     auto mr = make<verbs_mr>();
     if (!mr) return fail(ENOMEM);
-    // Optional flags, such as relaxed ordering, allow what this device has no use for.
-    const int needed = access & ~static_cast<int>(IBV_ACCESS_OPTIONAL_RANGE);
+    // Optional flags, such as relaxed ordering, allow what this device has no use for, and
+    // IBV_ACCESS_HUGETLB helps only on-demand paging. Huge pages are recognised without it.
+    const int hints = static_cast<int>(IBV_ACCESS_OPTIONAL_RANGE) | IBV_ACCESS_HUGETLB;
+    const int needed = access & ~hints;
     request<ib_uverbs_reg_mr> req;
     response<ib_uverbs_reg_mr_resp> resp;
     if (const int error = ibv_cmd_reg_mr(pd, addr, length, iova, needed, mr.get(), req.data(),
