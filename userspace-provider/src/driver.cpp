@@ -44,7 +44,6 @@ constexpr verbs_context_ops context_ops = {
     .query_device_ex = query_device,
     .query_port = query_port,
     .query_qp = query_qp,
-    .query_rt_values = query_rt_values,
     .query_srq = query_srq,
     .reg_mr = reg_mr,
     .req_notify_cq = req_notify_cq,

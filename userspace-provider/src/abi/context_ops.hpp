@@ -120,7 +120,7 @@ struct verbs_context_ops {
 #endif
     int (*query_qp)(ibv_qp*, ibv_qp_attr*, int mask, ibv_qp_init_attr*) = nullptr;
     verbs_unused_op query_qp_data_in_order = nullptr;
-    int (*query_rt_values)(ibv_context*, ibv_values_ex*) = nullptr;
+    verbs_unused_op query_rt_values = nullptr;
     int (*query_srq)(ibv_srq*, ibv_srq_attr*) = nullptr;
 #if SRN_RDMA_CORE >= 65
     verbs_unused_op read_comp_cntr = nullptr;

@@ -2,12 +2,10 @@
 // What a device says about itself.
 #include <rdma/ib_user_verbs.h>
 
-#include <cerrno>
 #include <cinttypes>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <ctime>
 
 #include "uverbs/message.hpp"
 #include "verbs/context.hpp"
@@ -37,17 +35,6 @@ int query_device(ibv_context* base, const ibv_query_device_ex_input* input,
 int query_port(ibv_context* base, std::uint8_t port, ibv_port_attr* attr) noexcept {
     request<ib_uverbs_query_port> req;
     return ibv_cmd_query_port(base, port, attr, req.data(), sizeof(req));
-}
-
-int query_rt_values(ibv_context* /*base*/, ibv_values_ex* values) noexcept {
-    const std::uint32_t asked = values->comp_mask;
-    values->comp_mask = 0;
-    if ((asked & IBV_VALUES_MASK_RAW_CLOCK) != 0) {
-        // The clock of srn_cqe.timestamp.
-        if (::clock_gettime(CLOCK_REALTIME, &values->raw_clock) != 0) return errno;
-        values->comp_mask |= IBV_VALUES_MASK_RAW_CLOCK;
-    }
-    return 0;
 }
 
 }  // namespace softrnic::provider
