@@ -193,6 +193,17 @@ static int srn_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 	return 0;
 }
 
+/* The module's version, in the form in which user space takes it apart again. */
+static u64 fw_version(void)
+{
+	unsigned int major, minor, sub;
+
+	if (!THIS_MODULE->version ||
+	    sscanf(THIS_MODULE->version, "%u.%u.%u", &major, &minor, &sub) != 3)
+		return 0;
+	return (u64)major << 32 | (minor & 0xffff) << 16 | (sub & 0xffff);
+}
+
 static int srn_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 			    struct ib_udata *udata)
 {
@@ -203,7 +214,7 @@ static int srn_query_device(struct ib_device *ibdev, struct ib_device_attr *attr
 	attr->device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS | IB_DEVICE_MEM_WINDOW |
 				 IB_DEVICE_MEM_WINDOW_TYPE_2B;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG;
-	attr->fw_ver = SRN_ABI_VERSION;
+	attr->fw_ver = fw_version();
 	attr->vendor_id = SRN_VENDOR_ID;
 	attr->vendor_part_id = 1;
 	attr->sys_image_guid = ibdev->node_guid;

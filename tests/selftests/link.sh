@@ -307,6 +307,8 @@ devinfo_is_true()
 	add srn0 v0 && wait_ready srn0 && ibv_devinfo -v -d srn0 > /tmp/devinfo || return
 	cat /tmp/devinfo
 	grep -q 'transport:.*iWARP' /tmp/devinfo &&
+		grep -q "fw_ver:.*[[:space:]]$(< /sys/class/infiniband/srn0/fw_ver)\$" /tmp/devinfo &&
+		[[ $(< /sys/module/softrnic/version) == $(< /sys/class/infiniband/srn0/fw_ver) ]] &&
 		grep -q 'link_layer:.*Ethernet' /tmp/devinfo &&
 		grep -q 'state:.*PORT_ACTIVE' /tmp/devinfo &&
 		grep -q 'node_guid:.*[1-9a-f]' /tmp/devinfo &&
