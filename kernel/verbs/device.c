@@ -266,13 +266,17 @@ static void port_speed(struct srn_device *dev, struct ib_port_attr *attr)
 		{ 50000, IB_WIDTH_1X, IB_SPEED_HDR },
 		{ 100000, IB_WIDTH_4X, IB_SPEED_EDR },
 		{ 200000, IB_WIDTH_4X, IB_SPEED_HDR },
+		{ 400000, IB_WIDTH_4X, IB_SPEED_NDR },
+		{ 800000, IB_WIDTH_8X, IB_SPEED_NDR },
 	};
 	struct ethtool_link_ksettings settings;
 	u32 mbits = 1000;
 	size_t i;
 
 	rtnl_lock();
-	if (!__ethtool_get_link_ksettings(dev->netdev, &settings) &&
+	/* Its driver may have let go already of what it would have to look at. */
+	if (dev->netdev->reg_state == NETREG_REGISTERED &&
+	    !__ethtool_get_link_ksettings(dev->netdev, &settings) &&
 	    settings.base.speed != (u32)SPEED_UNKNOWN)
 		mbits = settings.base.speed;
 	rtnl_unlock();

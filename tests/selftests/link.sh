@@ -134,6 +134,25 @@ follows_netdev()
 	wait_until "$SOON" state_is srn0 ACTIVE && del srn0
 }
 
+# A tun device is as fast as it is told to be. The rate of a port is that of its lanes.
+speed_is_shown()
+{
+	local mbits rate
+	add srn0 tun0 || return
+	while read -r mbits rate; do
+		ethtool -s tun0 speed "$mbits" duplex full &&
+			grep "^$rate" /sys/class/infiniband/srn0/ports/1/rate || return
+	done <<- 'END'
+		1000 2.5 Gb
+		10000 10 Gb
+		100000 100 Gb
+		200000 200 Gb
+		400000 400 Gb
+		800000 800 Gb
+	END
+	del srn0
+}
+
 port_events()
 {
 	local watch
@@ -321,6 +340,7 @@ run_check "rdma link add loads the module" autoload
 del srn0
 run_check "ibv_devinfo and rdma speak of the device" devinfo_is_true
 run_check "port state follows the network device" follows_netdev
+run_check "the port is as fast as the network device" speed_is_shown
 run_check "port events reach a program" port_events
 run_check "the GID follows the hardware address" address_changes
 run_check "network device renamed" netdev_renamed
