@@ -184,12 +184,13 @@ void srn_mem_unbind(struct srn_mem *window)
 	window->region = NULL;
 }
 
-static int window_invalidate(struct srn_mem *window, u32 qpn)
+/* It may have been invalidated by somebody else, and be bound again with another key. */
+static int window_invalidate(struct srn_mem *window, u32 stag, u32 qpn)
 {
 	int ret = 0;
 
 	spin_lock(&window->lock);
-	if (!window->valid)
+	if (!window->valid || window->stag != stag)
 		ret = -ENOENT;
 	else if (window->window_type != IB_MW_TYPE_2 || window->qpn != qpn)
 		ret = -EACCES;
@@ -241,7 +242,7 @@ int srn_mem_invalidate(const struct ib_qp *ibqp, u32 stag, bool remote)
 	else if (remote && !(mem->access & REMOTE_ACCESS))
 		ret = -EACCES;
 	else if (mem->type == SRN_MEM_WINDOW)
-		ret = window_invalidate(mem, ibqp->qp_num);
+		ret = window_invalidate(mem, stag, ibqp->qp_num);
 	else if (mem->type == SRN_MEM_FAST_REG)
 		ret = fast_reg_invalidate(mem, stag);
 	else
