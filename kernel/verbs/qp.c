@@ -14,6 +14,9 @@
 #include "../stream/service.h"
 #include "qp.h"
 
+/* What peers can be allowed, and are unless somebody decides otherwise. */
+#define QP_ACCESS	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC)
+
 /**
  * srn_qp_get - queue pair by number, for the iWARP connection manager
  * @ibdev: device
@@ -201,6 +204,7 @@ int srn_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attrs, struct ib_u
 	qp->scq = to_srn_cq(attrs->send_cq);
 	qp->rcq = to_srn_cq(attrs->recv_cq);
 	qp->srq = attrs->srq ? to_srn_srq(attrs->srq) : NULL;
+	qp->access = QP_ACCESS;
 	owner_init(qp);
 	refcount_set(&qp->refs, 1);
 	init_completion(&qp->unused);
@@ -297,6 +301,7 @@ static int modify_to_reset(struct srn_qp *qp)
 		WRITE_ONCE(qp->ended, false);
 		WRITE_ONCE(qp->peer_closed, false);
 		qp->end_event = 0;
+		WRITE_ONCE(qp->access, QP_ACCESS);
 	}
 	spin_unlock(&qp->state_lock);
 	if (ok)
@@ -335,20 +340,24 @@ static int modify_state(struct srn_qp *qp, enum ib_qp_state to)
 }
 
 /*
- * rdma_cm brings a QP to INIT with no flags at all when it is going to connect, and with
- * all that it knows of, which atomics are not among, in this step and the next when it has
- * been connected to: nobody has decided then. In every other step flags mean what they say.
+ * rdma_cm brings a QP to INIT, and to RTR if it has been connected to, with exactly these
+ * attributes, and with no access at all before it knows of a connection, with all that it knows
+ * of, which atomics are not among, afterwards. Nobody has decided then. A program that does it by
+ * hand names a P_Key as well, as InfiniBand demands.
  */
-static void modify_access(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
+static bool is_rdma_cm_step(const struct ib_qp_attr *attr, int mask)
 {
 	const u32 known = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ;
-	const u32 all = known | IB_ACCESS_REMOTE_ATOMIC;
-	u32 access = attr->qp_access_flags & all;
 
-	if (mask & IB_QP_STATE &&
-	    (access == known || (!access && attr->qp_state == IB_QPS_INIT)))
-		access = all;
-	WRITE_ONCE(qp->access, access);
+	return mask == (IB_QP_STATE | IB_QP_ACCESS_FLAGS | IB_QP_PORT) &&
+	       (attr->qp_state == IB_QPS_INIT || attr->qp_state == IB_QPS_RTR) &&
+	       (!attr->qp_access_flags || attr->qp_access_flags == known);
+}
+
+static void modify_access(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
+{
+	if (!is_rdma_cm_step(attr, mask))
+		WRITE_ONCE(qp->access, attr->qp_access_flags & QP_ACCESS);
 }
 
 static void modify_rate(struct srn_qp *qp, u32 kbits)

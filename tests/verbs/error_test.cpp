@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // Ends of connections that are no fault of any memory: flushes, and messages without a receive.
+#include <future>
+
 #include "data.hpp"
 #include "fixture.hpp"
 
@@ -136,6 +138,59 @@ TEST(State, ReportsWhatIsSo) {
     must(ends.server.qp().set_access(access::remote_read));
     EXPECT_EQ(must(ends.server.qp().query(IBV_QP_ACCESS_FLAGS)).qp_access_flags,
               static_cast<unsigned>(IBV_ACCESS_REMOTE_READ));
+}
+
+unsigned access_of(const softrnic::connection& end) {
+    return must(end.qp().query(IBV_QP_ACCESS_FLAGS)).qp_access_flags;
+}
+
+constexpr unsigned everything =
+    IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+
+/// rdma_cm grants nothing to the side that connects and no atomics to the other one: nobody has
+/// decided anything then.
+TEST(State, PeersMayDoEverythingByDefault) {
+    const pair ends = connect_pair();
+    EXPECT_EQ(access_of(ends.client), everything);
+    EXPECT_EQ(access_of(ends.server), everything);
+}
+
+/// As programs bring up a queue pair of InfiniBand.
+TEST(State, AccessInAStepByHandIsMeant) {
+    softrnic::connection end = must(softrnic::resolve(server_address(1)));
+    must(end.create_queues(wide));
+    EXPECT_EQ(access_of(end), everything);
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_INIT;
+    attr.port_num = 1;
+    for (const unsigned granted : {0U, unsigned{IBV_ACCESS_REMOTE_READ},
+                                   IBV_ACCESS_REMOTE_WRITE | unsigned{IBV_ACCESS_REMOTE_READ}}) {
+        attr.qp_access_flags = granted | IBV_ACCESS_LOCAL_WRITE;
+        if (granted == 0) attr.qp_access_flags = 0;
+        must(end.qp().modify(attr,
+                             IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+        EXPECT_EQ(access_of(end), granted);
+    }
+}
+
+/// Accepting goes through INIT and RTR once more, with flags of rdma_cm's own.
+TEST(State, AccessDecidedBeforeTheConnectionIsKept) {
+    const softrnic::listener listener = must(softrnic::listen(server_address()));
+    softrnic::connection client = must(softrnic::resolve(listener.local_address()));
+    must(client.create_queues(wide));
+    must(client.qp().set_access(access::none));
+    auto connected = std::async(std::launch::async, [&] { return client.connect(); });
+    softrnic::connection server = must(listener.next(patience));
+    must(server.create_queues(wide));
+    must(server.qp().set_access(access::remote_read));
+    must(server.accept());
+    must(connected.get());
+    EXPECT_EQ(access_of(client), 0U);
+    EXPECT_EQ(access_of(server), unsigned{IBV_ACCESS_REMOTE_READ});
+    const scattered memory(server.domain(), 100, 1, access::local_write | access::remote_write);
+    must(client.qp().write_inline(make_message(100, 1), memory.remote()));
+    EXPECT_TRUE(saw_event(server.qp().native(), IBV_EVENT_QP_ACCESS_ERR));
+    memory.expect_untouched();
 }
 
 /// A message that finds no receive ends the stream: iWARP has no "receiver not ready".
