@@ -17,6 +17,7 @@ void polled_by_number::insert(polled_sends& queue) noexcept {
 void polled_by_number::grow() noexcept {
     const std::uint32_t old_count = mask_ + 1;
     const std::uint32_t new_count = buckets_ == nullptr ? 16 : 2 * old_count;
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): it is a table of pointers
     auto** const table = static_cast<polled_sends**>(std::calloc(new_count, sizeof(polled_sends*)));
     if (table == nullptr) return;
     const auto old = std::exchange(buckets_, decltype(buckets_)(table));
