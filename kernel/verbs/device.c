@@ -453,6 +453,7 @@ struct srn_device *srn_device_create(struct net_device *netdev)
 	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC1);
 	xa_init_flags(&dev->mems, XA_FLAGS_ALLOC1);
 	xa_init_flags(&dev->requests, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
+	dev->qpn_step = get_random_u32() | 1;
 	dev->next_mem = get_random_u32_below(SRN_MAX_STAG_INDEX);
 
 	ibdev->node_type = RDMA_NODE_RNIC;

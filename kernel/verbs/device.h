@@ -19,6 +19,7 @@
 #define SRN_VENDOR_ID		0x02736e
 
 #define SRN_MAX_QP		65536
+#define SRN_MAX_QPN		0xffffff
 #define SRN_MAX_QP_WR		16384
 #define SRN_MAX_CQ		65536
 #define SRN_MAX_CQE		1048576
@@ -55,6 +56,8 @@ enum srn_limit {
  * @qps: queue pairs by number
  * @mems: memory by STag index
  * @requests: connections that were reported and not yet decided on, by number
+ * @qps_made: queue pairs so far
+ * @qpn_step: from one's number to the next one's
  * @next_mem: where the search for the next number in @mems begins
  * @next_request: the same for @requests
  * @gid: GID 0
@@ -78,6 +81,8 @@ struct srn_device {
 	struct xarray qps;
 	struct xarray mems;
 	struct xarray requests;
+	atomic_t qps_made;
+	u32 qpn_step;
 	u32 next_mem;
 	u32 next_request;
 	union ib_gid gid;

@@ -6,7 +6,6 @@
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/pid_namespace.h>
-#include <linux/random.h>
 #include <linux/sched/signal.h>
 #include <rdma/uverbs_ioctl.h>
 
@@ -178,6 +177,22 @@ static void free_queues(struct srn_qp *qp)
 	kfree(qp->recv);
 }
 
+/*
+ * Each number once before the first one comes again: a late completion names nobody else's queue
+ * pair. The steps are of a size that nobody else knows, and odd, so that none is left out.
+ */
+static int reserve_number(struct srn_device *dev, u32 *qpn)
+{
+	int ret = -EBUSY;
+
+	while (ret == -EBUSY) {
+		*qpn = (atomic_inc_return(&dev->qps_made) * dev->qpn_step) & SRN_MAX_QPN;
+		if (*qpn)
+			ret = xa_insert(&dev->qps, *qpn, NULL, GFP_KERNEL);
+	}
+	return ret;
+}
+
 /**
  * srn_create_qp - create a queue pair
  * @ibqp: queue pair, allocated by the core
@@ -191,7 +206,7 @@ int srn_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attrs, struct ib_u
 	struct srn_device *dev = to_srn_dev(ibqp->device);
 	struct srn_uresp_create_qp resp = {};
 	struct srn_qp *qp = to_srn_qp(ibqp);
-	u32 qpn, next;
+	u32 qpn;
 	int ret;
 
 	ret = check_caps(attrs);
@@ -213,10 +228,8 @@ int srn_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attrs, struct ib_u
 	ret = alloc_queues(qp, udata, &resp);
 	if (ret)
 		goto err_count;
-	/* Nobody shall guess the next number. The peers know ours. */
-	next = get_random_u32() & 0xffffff;
-	ret = xa_alloc_cyclic(&dev->qps, &qpn, NULL, XA_LIMIT(1, 0xffffff), &next, GFP_KERNEL);
-	if (ret < 0)
+	ret = reserve_number(dev, &qpn);
+	if (ret)
 		goto err_queues;
 	ibqp->qp_num = qpn;
 	ret = udata ? srn_copy_response(udata, &resp, sizeof(resp)) : 0;
