@@ -33,7 +33,7 @@ make_initrd()
 		"ifb numifbs=0" > "$overlay/etc/modprobe.d/testmachine.conf"
 	printf '%s\n' "$config" > "$overlay/etc/testmachine.conf"
 	install -m 755 "$LIB/guest/init" "$overlay/usr/sbin/testmachine-init"
-	install -m 755 "$LIB/guest/remove-softrnic" "$overlay/usr/sbin/"
+	install -m 755 "$LIB/guest/remove-softrnic" "$LIB/guest/count-sockets" "$overlay/usr/sbin/"
 	install -m 644 "$LIB/guest/kmemleak.awk" "$overlay/usr/share/testmachine/"
 	cp -r "$TOP/tests/selftests/lib" "$overlay/job/"
 	if (($#)); then

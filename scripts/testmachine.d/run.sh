@@ -5,10 +5,10 @@
 
 # The machine stops the script itself when its time is up and then still tells
 # what hangs; only a machine that does not answer is stopped from here, after seconds in
-# which it also has to boot.
+# which it also has to boot, and at the end to wait for TCP's last sockets.
 # shellcheck disable=SC2034  # qemu.sh and uml.sh use it
-GRACE=60
-GRACE_EMULATED_CHECKS=300
+GRACE=240
+GRACE_EMULATED_CHECKS=480
 
 run_script()
 {

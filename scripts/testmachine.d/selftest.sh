@@ -10,6 +10,7 @@ SELFTEST_CASES='
 exit-status|20|3|the script failed with status 3|exit 3
 kernel-warning|20|99|the kernel complained|echo "<4>WARNING: made up" > /dev/kmsg
 time-out|2|124|no end within 2 s|sleep 100
+sockets|20|99|softrnic leaked|sysctl -qw net.ipv4.tcp_orphan_retries=100; echo 2 > /run/patience-for-sockets; nc -l 127.0.0.1 9999 & sleep 1; exec 5<> /dev/tcp/127.0.0.1/9999; tc qdisc add dev lo root netem loss 100%; exec 5>&-
 kernel-panic|20|99|the kernel panicked|echo c > /proc/sysrq-trigger; sleep 100
 '
 # With a module in the place of softrnic that does wrong: leaky/ on a kernel with kmemleak,
