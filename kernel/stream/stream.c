@@ -117,6 +117,7 @@ void srn_stream_attach(struct srn_stream *s, struct socket *sock,
 	s->large_fpdus = params->large_fpdus && !params->crc && !params->tx_markers;
 	s->tx_hold = params->hold_tx;
 	s->tx_stopped = false;
+	s->tx_shut = false;
 	s->rx_stopped = false;
 	s->rx_starved = false;
 	memset(&s->msg, 0, sizeof(s->msg));
@@ -179,10 +180,13 @@ void srn_stream_drain(struct srn_stream *s)
  * srn_stream_shutdown - send no more: tell the peer
  * @s: stream with an empty batch
  *
- * Context: process, sleeps for the socket lock.
+ * What the peer has asked for meanwhile is not answered: it learns that from the end of the stream.
+ *
+ * Context: the active transmitter, process, sleeps for the socket lock.
  */
 void srn_stream_shutdown(struct srn_stream *s)
 {
+	s->tx_shut = true;
 	kernel_sock_shutdown(s->sock, SHUT_WR);
 }
 

@@ -143,6 +143,7 @@ struct srn_stream {
 	/* Transmit: fields of the active transmitter. */
 	atomic_t tx_role ____cacheline_aligned;	/* enum srn_tx_role */
 	bool tx_stopped;
+	bool tx_shut;			/* the peer has been told that nothing more comes */
 	bool large_fpdus;
 	enum srn_tx_hold tx_hold;	/* lifted by receive, or by hold_work */
 	struct srn_framer framer;

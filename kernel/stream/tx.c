@@ -137,7 +137,7 @@ static enum round_result tx_round(struct srn_stream *s, bool may_sleep)
 		if (result != ROUND_MORE)
 			return result;
 	}
-	if (READ_ONCE(s->tx_hold))
+	if (READ_ONCE(s->tx_hold) || s->tx_shut)
 		return ROUND_STOP;
 	s->batch = srn_batch_get(may_sleep);
 	if (!s->batch) {

@@ -202,6 +202,21 @@ TEST(Closed, rfc5040_6_2_by_the_verbs_side) {
     }
 }
 
+// A request that was on its way when the verbs side closed is not answered, and that is no error.
+TEST(Closed, rfc5040_6_2_while_a_request_comes) {
+    session s;
+    const region& source = arena::get().layout().open;
+    must(s.end.disconnect());
+    s.wire.expect_closed();
+    s.wire.send(make_read_request(1, {.sink_stag = 1,
+                                      .sink_to = 2,
+                                      .size = 8,
+                                      .source_stag = source.stag,
+                                      .source_to = source.base}));
+    s.wire.finish();
+    s.expect_ended(1);
+}
+
 /// What the kernel shares with this process of the queue pair that is connected and to which so
 /// many receives have been posted.
 srn_qp_ctrl& shared_control(std::uint32_t posted) {
