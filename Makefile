@@ -98,6 +98,12 @@ soak: $(if $(K),debug-module,guest-module) tests ## everything at once, at rando
 		SRN_TESTS=tests/soak SRN_TIMEOUT=$$(($(MINUTES) * 60 + 600)) \
 		scripts/run-tests --verbose guest soak
 
+.PHONY: fuzz-cm
+fuzz-cm: $(if $(K),debug-module,guest-module) tests ## connections at random: all commands of rdma_cm, bad peers (MINUTES=30, SEED=…, K=…; DRIVER=siw: the control)
+	@FUZZ_CM_TIME=$$(($(MINUTES) * 60)) FUZZ_CM_SEED=$(SEED) SRN_LINK_TYPE=$(or $(DRIVER),softrnic) \
+		SRN_ENV='FUZZ_CM_TIME FUZZ_CM_SEED SRN_LINK_TYPE' SRN_KERNEL=$(or $(K),stock) \
+		SRN_TIMEOUT=$$(($(MINUTES) * 60 + 600)) scripts/run-tests --verbose guest fuzz-cm
+
 # In full every program gets all the time that it wants.
 .PHONY: interop
 interop: guest-module tests siw-if-there ## the kernel's consumers in full, both ends in one machine and in two (T=NAME: one of tests/interop)
