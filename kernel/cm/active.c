@@ -157,8 +157,8 @@ int srn_cm_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 	ep->ord = min_t(u32, param->ord, SRN_MAX_READ_DEPTH);
 	ep->private_len = param->private_data_len;
 	ep->private_data = kmemdup(param->private_data, param->private_data_len, GFP_KERNEL);
-	ret = ep->private_len && !ep->private_data ? -ENOMEM : srn_ep_take_qp(ep, cm_id, param->qpn);
 	srn_ep_take_cm_id(ep, cm_id);
+	ret = ep->private_len && !ep->private_data ? -ENOMEM : srn_ep_take_qp(ep, param->qpn);
 	if (!ret)
 		ret = first_connect(ep);
 	if (!ret)

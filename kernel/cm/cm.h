@@ -85,7 +85,7 @@ struct srn_ep {
 	/* The peer's frame, as it comes in. */
 	struct srn_mpa_frame frame;
 	u32 have;
-	u8 *in;				/* of a connection, until the consumer has been told of it */
+	u8 *in;				/* until the consumer has been told of the connection */
 
 	/* Passive: where it came from. Listener: its port. */
 	struct srn_ep *listener;	/* with a reference */
@@ -106,7 +106,7 @@ void srn_ep_wait(struct srn_ep *ep);
 void srn_ep_set_deadline(struct srn_ep *ep, unsigned long delay);
 void srn_ep_note_addresses(struct srn_ep *ep);
 void srn_ep_close(struct srn_ep *ep, bool polite);
-int srn_ep_take_qp(struct srn_ep *ep, const struct iw_cm_id *cm_id, u32 qpn);
+int srn_ep_take_qp(struct srn_ep *ep, u32 qpn);
 struct srn_ep *srn_ep_find_request(struct iw_cm_id *cm_id);
 void srn_ep_take_cm_id(struct srn_ep *ep, struct iw_cm_id *cm_id);
 int srn_ep_read_frame(struct srn_ep *ep, bool reply);

@@ -15,7 +15,7 @@ static void ep_work(struct work_struct *work)
 {
 	struct srn_ep *ep = container_of(to_delayed_work(work), struct srn_ep, work);
 
-	/* Who has the lock may be a process that has no CPU now. The others need not wait for it. */
+	/* A process that has no CPU now may have the lock. The others need not wait for it. */
 	if (!mutex_trylock(&ep->lock)) {
 		srn_ep_queue(ep, 1);
 		srn_ep_put(ep);
@@ -202,25 +202,24 @@ void srn_ep_note_addresses(struct srn_ep *ep)
 
 /**
  * srn_ep_take_qp - connect endpoint and queue pair
- * @ep: endpoint
- * @cm_id: the core's identifier of the connection
+ * @ep: endpoint with the core's identifier of its connection
  * @qpn: number of the queue pair, which the core has a reference on
  *
  * A process may name any number. Only its own queue pairs are meant for it.
  *
  * Context: process that asks for the connection, ep->lock held.
  *
- * Return: 0; -EINVAL if there is none, or it is not in a state to be connected; -EISCONN if it has a
- * connection; -EPERM if it is somebody else's.
+ * Return: 0; -EINVAL if there is none, or it is not in a state to be connected; -EISCONN if it
+ * has a connection; -EPERM if it is somebody else's.
  */
-int srn_ep_take_qp(struct srn_ep *ep, const struct iw_cm_id *cm_id, u32 qpn)
+int srn_ep_take_qp(struct srn_ep *ep, u32 qpn)
 {
 	struct ib_qp *ibqp = srn_qp_get(&ep->dev->ibdev, qpn);
 	int ret;
 
 	if (!ibqp)
 		return -EINVAL;
-	if (!srn_qp_is_callers(to_srn_qp(ibqp), srn_compat_rdma_id(cm_id))) {
+	if (!srn_qp_is_callers(to_srn_qp(ibqp), srn_compat_rdma_id(ep->cm_id))) {
 		srn_qp_notice(to_srn_qp(ibqp), "not connected: it is not the caller's\n");
 		return -EPERM;
 	}

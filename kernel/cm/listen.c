@@ -295,12 +295,13 @@ static int listen_on(struct srn_ep *ep, struct iw_cm_id *cm_id)
  */
 int srn_cm_create_listen(struct iw_cm_id *cm_id, int backlog)
 {
+	struct srn_device *dev = to_srn_dev(cm_id->device);
 	struct srn_ep *ep;
 	int ret;
 
 	if (cm_id->m_local_addr.ss_family != AF_INET && cm_id->m_local_addr.ss_family != AF_INET6)
 		return -EAFNOSUPPORT;
-	ep = srn_ep_alloc(to_srn_dev(cm_id->device), SRN_EP_LISTENING);
+	ep = srn_ep_alloc(dev, SRN_EP_LISTENING);
 	if (!ep)
 		return -ENOMEM;
 	srn_ep_get(ep);
@@ -310,13 +311,16 @@ int srn_cm_create_listen(struct iw_cm_id *cm_id, int backlog)
 	srn_report_init(ep);
 	mutex_unlock(&ep->lock);
 	ret = listen_on(ep, cm_id);
-	if (ret) {
+	if (ret)
 		srn_ep_notice(ep, "cannot listen: error %d\n", ret);
+	/* For one listener that has no port here rdma_cm would leave out the whole link. */
+	if (ret && !READ_ONCE(dev->registering)) {
 		mutex_lock(&ep->lock);
 		srn_ep_close(ep, false);
 		mutex_unlock(&ep->lock);
 	} else {
 		cm_id->provider_data = ep;
+		ret = 0;
 	}
 	srn_ep_put(ep);
 	return ret;

@@ -243,7 +243,8 @@ static int accept_request(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_c
 	ep->markers = conn.rx_markers;
 	if (param->private_data_len > max_private(ep))
 		return -EINVAL;
-	ret = srn_ep_take_qp(ep, cm_id, param->qpn);
+	srn_ep_take_cm_id(ep, cm_id);
+	ret = srn_ep_take_qp(ep, param->qpn);
 	if (ret)
 		return ret;
 	ep->ord = min_t(u32, param->ord, ep->ord);
@@ -261,7 +262,6 @@ static int accept_request(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_c
 	if (ret)
 		return ret;
 	ep->sock = NULL;
-	srn_ep_take_cm_id(ep, cm_id);
 	ep->state = SRN_EP_ESTABLISHED;
 	srn_count(ep->dev->counters, SRN_COUNT_ACCEPTS);
 	srn_report_accepted(ep);

@@ -78,12 +78,16 @@ static int event_send(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_cm_ev
 
 static void core_took_it(struct srn_ep *ep)
 {
+	/* The core's state before it; pairs with srn_report_wait(). */
 	smp_store_release(&ep->core_knows, true);
 	wake_up_var(&ep->core_knows);
 	srn_ep_put(ep);
 }
 
-/* The consumer of the listener gets the request with its private data. */
+/*
+ * The consumer of the listener gets the request with its private data, and with the addresses that
+ * the connection really has: to the core any process may say that there are others.
+ */
 static int forward_request(struct iw_cm_id *cm_id, const struct iw_cm_event *event)
 {
 	struct srn_ep *ep = srn_ep_find_request(cm_id);
@@ -94,6 +98,8 @@ static int forward_request(struct iw_cm_id *cm_id, const struct iw_cm_event *eve
 		return -ECONNRESET;
 	WRITE_ONCE(ep->forwarded, true);
 	full.private_data = private_data(ep, &full.private_data_len);
+	event_address(&full.local_addr, &ep->local, &event->local_addr);
+	event_address(&full.remote_addr, &ep->remote, &event->remote_addr);
 	ret = ep->listener->consumer(cm_id, &full);
 	kfree(xchg(&ep->in, NULL));
 	srn_ep_put(ep);
@@ -241,6 +247,7 @@ void srn_report_accepted(struct srn_ep *ep)
  */
 void srn_report_wait(struct srn_ep *ep)
 {
+	/* Acquire: pairs with core_took_it(). */
 	wait_var_event(&ep->core_knows, smp_load_acquire(&ep->core_knows));
 }
 
@@ -331,6 +338,7 @@ void srn_report_begin(struct srn_qp *qp)
  */
 void srn_report_end(struct srn_qp *qp)
 {
+	/* The consumer's handler has returned before it; pairs with srn_report_rem_ref(). */
 	smp_store_release(&qp->reporting, false);
 	wake_up_var(&qp->reporting);
 }
@@ -349,6 +357,7 @@ void srn_report_rem_ref(struct ib_qp *ibqp)
 {
 	struct srn_qp *qp = to_srn_qp(ibqp);
 
+	/* Acquire: pairs with srn_report_end(). */
 	wait_var_event(&qp->reporting, !smp_load_acquire(&qp->reporting));
 	srn_qp_put(qp);
 }

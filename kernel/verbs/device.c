@@ -322,14 +322,19 @@ static void srn_get_dev_fw_str(struct ib_device *ibdev, char *str)
 	snprintf(str, IB_FW_VERSION_NAME_MAX, "%s", THIS_MODULE->version ?: "0");
 }
 
-static void srn_dealloc_driver(struct ib_device *ibdev)
+static void end_connections(struct srn_device *dev)
 {
-	struct srn_device *dev = to_srn_dev(ibdev);
-
 	WRITE_ONCE(dev->closing, true);
 	srn_cm_device_gone(dev);
 	srn_linger_flush(dev);
 	destroy_workqueue(dev->cm_wq);
+}
+
+static void srn_dealloc_driver(struct ib_device *ibdev)
+{
+	struct srn_device *dev = to_srn_dev(ibdev);
+
+	end_connections(dev);
 	rtnl_lock();
 	srn_compat_clear_gid_tag(dev->netdev);
 	rtnl_unlock();
@@ -497,7 +502,9 @@ int srn_device_register(struct srn_device *dev, const char *name)
 	rtnl_unlock();
 	memcpy(&dev->ibdev.node_guid, dev->gid.raw, sizeof(dev->ibdev.node_guid));
 	dev->ibdev.dev.parent = dev->netdev->dev.parent;
+	WRITE_ONCE(dev->registering, true);
 	ret = ib_register_device(&dev->ibdev, name, NULL);
+	WRITE_ONCE(dev->registering, false);
 	if (ret) {
 		rtnl_lock();
 		srn_compat_clear_gid_tag(dev->netdev);
@@ -507,15 +514,16 @@ int srn_device_register(struct srn_device *dev, const char *name)
 }
 
 /**
- * srn_device_free - give up a device that was never registered
+ * srn_device_free - give up a device that could not be registered
  * @dev: from srn_device_create()
  *
  * Context: process.
  */
 void srn_device_free(struct srn_device *dev)
 {
+	/* The core may have registered it, with listeners, before it changed its mind. */
+	end_connections(dev);
 	srn_net_leave(dev);
-	destroy_workqueue(dev->cm_wq);
 	srn_counters_free(dev->counters);
 	dev_put(dev->netdev);
 	/* There is nothing yet that the driver would have to undo. */

@@ -70,6 +70,7 @@ enum srn_limit {
  * @crc: ask for CRC32C on new connections
  * @markers: ask peers of new connections for MPA markers
  * @large_fpdus: do not cut to segments of TCP on new connections without CRC
+ * @registering: the core replays the listeners that there are
  * @closing: the link is being deleted
  */
 struct srn_device {
@@ -96,6 +97,7 @@ struct srn_device {
 	bool crc;
 	bool markers;
 	bool large_fpdus;
+	bool registering;
 	bool closing;
 };
 

@@ -62,9 +62,10 @@ static void owner_init(struct srn_qp *qp)
  * @qp: queue pair
  * @id: rdma_cm's identifier of the connection
  *
- * A kernel consumer's queue pair belongs to an id, or to a thread of the kernel. That of a process is for itself, whatever user it
- * has become, and for processes of the same user in the same process namespace: such as a child of
- * it. To be the same user is not enough, since containers often have no users of their own.
+ * A kernel consumer's queue pair belongs to an id, or to a thread of the kernel. That of a process
+ * is for itself, whatever user it has become, and for processes of the same user in the same
+ * process namespace, such as a child of it. To be the same user is not enough, since containers
+ * often have no users of their own.
  *
  * Context: process.
  */
