@@ -2,7 +2,8 @@
 // A hostile byte stream through the FPDU parser, and what comes out of it through the DDP/RDMAP
 // checks and the Terminate codec.
 //
-// Input: flags, where to damage the stream and number of cuts, that many piece lengths, the stream.
+// Input: flags and distance of the first marker, where to damage the stream and number of cuts,
+// that many piece lengths, the stream.
 #include <array>
 #include <string>
 
@@ -17,14 +18,19 @@ constexpr unsigned with_good_crcs = 2;
 // The untagged queues begin where message offset and sequence number end.
 constexpr unsigned near_wrap = 4;
 constexpr unsigned with_markers = 8;
+// The stream is looked at from somewhere on, so that a short one has a marker anywhere.
+constexpr std::uint32_t marker_distance(std::uint8_t flags) {
+    return (flags >> 4) * SRN_MARKER_LEN;
+}
 constexpr srn_untagged_queue wrapping_queue{0xffffffff, 0xffffffc0};
 constexpr std::size_t max_cuts = 15;
 
 struct fuzz_input {
     bool crc = false;
     bool markers = false;
+    std::uint32_t position = 0;
     srn_untagged_queue queue{1, 0};
-    std::vector<std::size_t> cuts;
+    cut_list cuts;
     byte_vector stream;
 };
 
@@ -32,6 +38,7 @@ fuzz_input decode_input(byte_span data) {
     fuzz_input in;
     in.crc = data[0] & with_crc;
     in.markers = data[0] & with_markers;
+    if (in.markers) in.position = -marker_distance(data[0]);
     if (data[0] & near_wrap) in.queue = wrapping_queue;
     const std::size_t cuts = std::min<std::size_t>(data[1] & max_cuts, data.size() - 2);
     in.stream.assign(data.begin() + 2 + static_cast<std::ptrdiff_t>(cuts), data.end());
@@ -49,12 +56,21 @@ fuzz_input decode_input(byte_span data) {
 }
 
 void require_rules(const receiver& r) {
-    require(r.broken_rule().empty(), r.broken_rule().c_str());
+    require(r.broken_rule().empty(), r.broken_rule().data());
     if (!r.error()) return;
     require(!r.at_boundary(), "a failed stream is at no boundary");
     require(r.error()->layer == SRN_LAYER_LLP && r.error()->etype == SRN_LLP_MPA &&
                 (r.error()->ecode == SRN_MPA_CRC || r.error()->ecode == SRN_MPA_LENGTH_MARKER),
             "an error that is none of MPA's");
+}
+
+receiver receive_input(const fuzz_input& in, const cut_list& cuts,
+                       receiver::pace pace = receiver::pace::steps) {
+    receiver r(in.crc, in.markers, pace);
+    r.parser().position = in.position;
+    r.feed_all(in.stream, cuts);
+    require_rules(r);
+    return r;
 }
 
 // An FPDU in one piece has its CRC checked first, one in several pieces last. So a stream that
@@ -158,18 +174,14 @@ private:
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (size < 2) return -1;
+    const scratch_memory scratch;
     const fuzz_input in = decode_input({data, size});
-    const receiver cut = receive(in.stream, in.crc, in.cuts, in.markers);
-    require_rules(cut);
-    const receiver whole = receive(in.stream, in.crc, {}, in.markers);
-    require_rules(whole);
+    const receiver cut = receive_input(in, in.cuts);
+    const receiver whole = receive_input(in, {});
     require_same(cut, whole, in.crc);
-    const receiver bytewise = receive(in.stream, in.crc, every_byte(in.stream.size()), in.markers);
-    require_rules(bytewise);
+    const receiver bytewise = receive_input(in, every_byte(in.stream.size()));
     require_same(cut, bytewise, in.crc);
-    const receiver strides =
-        receive(in.stream, in.crc, in.cuts, in.markers, receiver::pace::strides);
-    require_rules(strides);
+    const receiver strides = receive_input(in, in.cuts, receiver::pace::strides);
     require_same(cut, strides, in.crc);
 
     message_layer messages(in.queue);

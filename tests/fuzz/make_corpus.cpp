@@ -61,10 +61,14 @@ std::vector<stream_seed> stream_seeds() {
           {.payload = pattern(2), .msn = 0}}},
         {"terminate", {{.op = SRN_OP_TERMINATE, .payload = terminate_payload()}}},
     };
-    stream_seed all{"every_opcode", {}};
+    // In two streams, since libFuzzer makes its inputs as long as the longest seed.
+    stream_seed low{"low_opcodes", {}};
+    stream_seed high{"high_opcodes", {}};
     for (unsigned op = 0; op < SRN_OP_COUNT; op++)
-        all.fpdus.push_back({.op = static_cast<srn_rdmap_opcode>(op), .payload = pattern(op)});
-    seeds.push_back(all);
+        (op < SRN_OP_COUNT / 2 ? low : high)
+            .fpdus.push_back({.op = static_cast<srn_rdmap_opcode>(op), .payload = pattern(op)});
+    seeds.push_back(low);
+    seeds.push_back(high);
     return seeds;
 }
 
@@ -94,6 +98,9 @@ constexpr wirepeer::scene at{.open = {0x100, 0x1000, 1000},
                              .foreign = {0x600, 0x6000, 1000},
                              .gone = {0x700, 0x7000, 1000}};
 
+// libFuzzer makes its inputs about as long as the longest, and takes a time in proportion.
+constexpr std::size_t longest_seed = 256;
+
 // What the scripted peer sends to a real link, which nobody may: with CRC, in one piece and cut.
 void write_violation_seeds(const std::filesystem::path& directory) {
     const auto write = [&](const std::string& name, byte_span stream) {
@@ -103,28 +110,38 @@ void write_violation_seeds(const std::filesystem::path& directory) {
             write_seed(directory, name + (head.size() > 2 ? "-cut" : ""), input);
         }
     };
-    for (const wirepeer::violation& v : wirepeer::violations())
-        write(v.name, wirepeer::fpdus(v.make(at)));
+    for (const wirepeer::violation& v : wirepeer::violations()) {
+        const wirepeer::bytes stream = wirepeer::fpdus(v.make(at));
+        // Long are those whose payload the parser has no opinion about.
+        if (stream.size() < longest_seed) write(v.name, stream);
+    }
     for (const wirepeer::broken_fpdu& b : wirepeer::broken_fpdus()) write(b.name, b.make(at));
 }
 
-// Streams with markers, in front of FPDUs and within, with CRC and without, in one piece and cut.
+// FPDUs with a marker at each place, with CRC and without, in one piece and cut within the marker.
 void write_marked_seeds(const std::filesystem::path& directory) {
     using namespace wirepeer;
-    for (const bool crc : {false, true}) {
-        fpdu_stream out({.crc = crc, .markers = true});
-        byte_vector stream;
-        for (const std::uint32_t length : {5U, 440U, 9U, 470U, 1200U, 0U})
-            wirepeer::append(stream, out.next(make_write(0x100, 0x1000, bytes(length))));
-        const auto flags = static_cast<std::uint8_t>(crc ? 9 : 8);
-        for (const byte_vector& head : {byte_vector{flags, 0}, byte_vector{flags, 2, 250, 255}}) {
-            byte_vector input = head;
-            wirepeer::append(input, stream);
-            write_seed(directory,
-                       "marked-" + std::to_string(flags) + '-' + std::to_string(head.size()),
-                       input);
+    constexpr std::uint32_t others = SRN_MARKER_LEN + SRN_TAGGED_HEADER + SRN_CRC_LEN;
+    // It is followed by three bytes of padding.
+    constexpr std::uint32_t payload = 5;
+    for (std::uint8_t at = 0; at <= SRN_TAGGED_HEADER + payload + 3; at += SRN_MARKER_LEN)
+        for (const bool crc : {false, true}) {
+            fpdu_stream out({.crc = crc, .markers = true});
+            // The fuzzer sees the next one only: a long input takes it long.
+            out.next(make_write(0x100, 0x1000, wirepeer::bytes(SRN_MARKER_INTERVAL - others - at)));
+            const wirepeer::bytes marked =
+                out.next(make_write(0x100, 0x1000, wirepeer::pattern(payload)));
+            const auto flags = static_cast<std::uint8_t>(at / SRN_MARKER_LEN << 4 | 8 | crc);
+            for (const byte_vector& head :
+                 {byte_vector{flags, 0}, byte_vector{flags, 1, static_cast<uint8_t>(at + 2)}}) {
+                byte_vector input = head;
+                ::append(input, marked);
+                write_seed(directory,
+                           "marked-" + std::to_string(at) + (crc ? "-crc" : "") +
+                               (head.size() > 2 ? "-cut" : ""),
+                           input);
+            }
         }
-    }
 }
 
 // As fuzz_sequence reads it: payload length, MPA length and header.
@@ -132,7 +149,7 @@ void append_step(byte_vector& input, const wirepeer::segment& s) {
     const auto payload = static_cast<std::uint16_t>(s.payload.size());
     append(input, byte_vector{0x80, static_cast<std::uint8_t>(payload >> 8),
                               static_cast<std::uint8_t>(payload)});
-    byte_vector header = wirepeer::fpdu(s);
+    wirepeer::bytes header = wirepeer::fpdu(s);
     header.resize(SRN_MAX_HEADER);
     append(input, header);
 }

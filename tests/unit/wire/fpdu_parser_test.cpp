@@ -32,8 +32,8 @@ std::vector<fpdu_recipe> every_kind(bool crc) {
 
 struct test_stream {
     byte_vector bytes;
-    std::vector<std::size_t> ends;  // of the FPDUs
-    std::vector<received_fpdu> fpdus;
+    cut_list ends;  // of the FPDUs
+    fpdu_list fpdus;
 };
 
 test_stream stream_of(const std::vector<fpdu_recipe>& recipes) {
@@ -97,7 +97,7 @@ TEST_P(FpduStream, ByteByByte) {
 TEST_P(FpduStream, CutAtRandom) {
     std::mt19937 random(20071001);
     for (int round = 0; round < 1000; round++) {
-        std::vector<std::size_t> cuts(random() % 40);
+        cut_list cuts(random() % 40);
         for (std::size_t& cut : cuts) cut = random() % (stream.bytes.size() + 1);
         std::sort(cuts.begin(), cuts.end());
         SCOPED_TRACE(testing::PrintToString(cuts));
@@ -166,7 +166,7 @@ TEST_P(FpduStream, UlpduTooShortForItsHeader) {
             body[2] = tagged ? 0xc1 : 0x41;
             // A good CRC where the receiver would look for it.
             repair_crcs(body);
-            for (const auto& cuts : {std::vector<std::size_t>{}, every_byte(body.size())}) {
+            for (const auto& cuts : {cut_list{}, every_byte(body.size())}) {
                 const receiver r = receive(body, crc, cuts);
                 EXPECT_EQ(r.broken_rule(), "");
                 if (ulpdu < header) {
@@ -319,7 +319,7 @@ TEST_P(DamagedFpdu, IsCaughtBeforeItsHeaderWhenInOnePiece) {
 TEST_P(DamagedFpdu, IsCaughtBeforeItsEndWhenInPieces) {
     for (std::size_t bit = 0; bit < fpdu.size() * 8; bit++) {
         const byte_vector bytes = damaged(bit);
-        for (const auto& cuts : {std::vector<std::size_t>{1}, {2}, {3}, {19}, {30}}) {
+        for (const auto& cuts : {cut_list{1}, {2}, {3}, {19}, {30}}) {
             const receiver r = receive(bytes, true, cuts);
             EXPECT_EQ(r.broken_rule(), "");
             ASSERT_TRUE(r.error()) << "bit " << bit;
@@ -345,8 +345,8 @@ TEST(FpduCrc, OfALaterFpduIsCaughtToo) {
         const receiver r = receive(bytes, true);
         ASSERT_TRUE(r.error());
         EXPECT_EQ(*r.error(), bad_crc);
-        EXPECT_EQ(r.fpdus(), std::vector(s.fpdus.begin(),
-                                         s.fpdus.begin() + static_cast<std::ptrdiff_t>(intact)));
+        EXPECT_EQ(r.fpdus(), fpdu_list(s.fpdus.begin(),
+                                       s.fpdus.begin() + static_cast<std::ptrdiff_t>(intact)));
     }
 }
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <optional>
-#include <string>
+#include <string_view>
 #include <utility>
 
 #include "wire.hpp"
@@ -75,6 +75,11 @@ struct received_fpdu {
     bool operator==(const received_fpdu&) const = default;
 };
 
+using fpdu_list = std::pmr::vector<received_fpdu>;
+
+// Where to cut a stream, in ascending order.
+using cut_list = std::pmr::vector<std::size_t>;
+
 // A parser together with everything that came out of it. feed() holds the parser to the rules of
 // its contract; the first one that it breaks is named by broken_rule(). In strides it takes FPDUs
 // in one step where it can, as the module does.
@@ -90,48 +95,58 @@ public:
     bool feed(byte_span piece) {
         const exact_copy bytes(piece);
         std::uint32_t at = 0;
+        srn_fpdu_event event{};
         for (;;) {
             if (pace_ == pace::strides) {
                 at += stride(bytes.data() + at, bytes.size() - at);
                 const std::uint32_t n = whole(bytes.data() + at, bytes.size() - at);
                 at += n;
-                if (!rule_.empty()) return false;
+                if (rule_) return false;
                 if (n) continue;
             }
-            srn_fpdu_event event{};
             const std::uint32_t left = bytes.size() - at;
             const std::uint32_t used = srn_fpdu_parse(&parser_, bytes.data() + at, left, &event);
             rule(used <= left, "more is consumed than there was");
-            if (!rule_.empty()) return false;
+            if (rule_) return false;
             rule(event.type == SRN_FPDU_MORE || event.type == SRN_FPDU_ERROR || used > 0,
                  "an event without input");
             take(event, bytes.data() + at, used, left);
             at += used;
             consumed_ += used;
-            if (event.type == SRN_FPDU_ERROR || !rule_.empty()) return false;
+            if (event.type == SRN_FPDU_ERROR || rule_) return false;
             if (event.type == SRN_FPDU_MORE) return true;
         }
+    }
+
+    // Feeds a stream in pieces, until it ends or fails.
+    void feed_all(byte_span stream, const cut_list& cuts) {
+        std::size_t from = 0;
+        for (const std::size_t cut : cuts) {
+            if (!feed(stream.subspan(from, cut - from))) return;
+            from = cut;
+        }
+        feed(stream.subspan(from));
     }
 
     // How many FPDUs were taken in one step: in the middle of a message, and others.
     [[nodiscard]] std::size_t strides() const { return strides_; }
     [[nodiscard]] std::size_t wholes() const { return wholes_; }
-    [[nodiscard]] const std::vector<received_fpdu>& fpdus() const { return fpdus_; }
+    [[nodiscard]] const fpdu_list& fpdus() const { return fpdus_; }
     [[nodiscard]] const std::optional<srn_term_code>& error() const { return error_; }
-    [[nodiscard]] const std::string& broken_rule() const { return rule_; }
+    [[nodiscard]] std::string_view broken_rule() const { return rule_ ? rule_ : ""; }
     [[nodiscard]] bool at_boundary() const { return srn_fpdu_at_boundary(&parser_); }
     [[nodiscard]] std::size_t consumed() const { return consumed_; }
     [[nodiscard]] srn_fpdu_parser& parser() { return parser_; }
 
-    [[nodiscard]] std::vector<received_fpdu> complete_fpdus() const {
-        std::vector<received_fpdu> whole = fpdus_;
+    [[nodiscard]] fpdu_list complete_fpdus() const {
+        fpdu_list whole = fpdus_;
         std::erase_if(whole, [](const received_fpdu& f) { return !f.complete; });
         return whole;
     }
 
 private:
     void rule(bool kept, const char* what) {
-        if (!kept && rule_.empty()) rule_ = what;
+        if (!kept && !rule_) rule_ = what;
     }
 
     [[nodiscard]] bool open() const { return !fpdus_.empty() && !fpdus_.back().complete; }
@@ -145,10 +160,10 @@ private:
             rule(n <= left - used && middle.len > 0 && middle.payload > in + used &&
                      middle.payload + middle.len + SRN_CRC_LEN <= in + used + n,
                  "a middle beyond the input");
-            if (!rule_.empty()) return used;
+            if (rule_) return used;
             received_fpdu fpdu;
             fpdu.header_bytes.assign(in + used, middle.payload);
-            srn_get_header(fpdu.header_bytes.data(), &fpdu.header);
+            srn_get_header(exact_copy(fpdu.header_bytes).data(), &fpdu.header);
             rule(middle.offset == (fpdu.header.tagged ? fpdu.header.to : fpdu.header.mo),
                  "a middle elsewhere than it says");
             srn_rdmap_header alike = fpdus_.back().header;
@@ -173,7 +188,7 @@ private:
         rule(n <= left && parser_.header_len + parser_.payload_len + SRN_CRC_LEN <= n,
              "a whole FPDU beyond the input");
         take_header();
-        if (!rule_.empty()) return n;
+        if (rule_) return n;
         const std::uint8_t* payload = in + parser_.header_len;
         fpdus_.back().payload.assign(payload, payload + parser_.payload_len);
         fpdus_.back().complete = true;
@@ -218,38 +233,32 @@ private:
         rule(event.data >= in && event.data + event.len == in + used &&
                  (parser_.markers ? used - event.len <= SRN_MARKER_LEN : event.len == used),
              "PAYLOAD is not the input at hand");
-        if (!rule_.empty()) return;
+        if (rule_) return;
         byte_vector& payload = fpdus_.back().payload;
         rule(event.offset == payload.size(), "PAYLOAD out of order");
         rule(payload.size() + event.len <= parser_.payload_len, "PAYLOAD beyond its end");
-        append(payload, {event.data, event.len});
+        payload.insert(payload.end(), event.data, event.data + event.len);
     }
 
     srn_fpdu_parser parser_{};
-    std::vector<received_fpdu> fpdus_;
+    fpdu_list fpdus_;
     std::optional<srn_term_code> error_;
-    std::string rule_;
+    const char* rule_ = nullptr;
     std::size_t consumed_ = 0;
     std::size_t strides_ = 0;
     std::size_t wholes_ = 0;
     pace pace_;
 };
 
-// Feeds a stream cut at the given offsets (ascending), until it ends or fails.
-inline receiver receive(byte_span stream, bool crc, const std::vector<std::size_t>& cuts = {},
-                        bool markers = false, receiver::pace pace = receiver::pace::steps) {
+inline receiver receive(byte_span stream, bool crc, const cut_list& cuts = {}, bool markers = false,
+                        receiver::pace pace = receiver::pace::steps) {
     receiver r(crc, markers, pace);
-    std::size_t from = 0;
-    for (const std::size_t cut : cuts) {
-        if (!r.feed(stream.subspan(from, cut - from))) return r;
-        from = cut;
-    }
-    r.feed(stream.subspan(from));
+    r.feed_all(stream, cuts);
     return r;
 }
 
-inline std::vector<std::size_t> every_byte(std::size_t length) {
-    std::vector<std::size_t> cuts(length);
+inline cut_list every_byte(std::size_t length) {
+    cut_list cuts(length);
     for (std::size_t i = 0; i < length; i++) cuts[i] = i;
     return cuts;
 }

@@ -12,29 +12,16 @@ extern "C" {
 
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
+#include <memory_resource>
 #include <ostream>
 #include <span>
 #include <tuple>
 #include <vector>
 
-using byte_vector = std::vector<std::uint8_t>;
+#include "exact_copy.hpp"
+
+using byte_vector = std::pmr::vector<std::uint8_t>;
 using byte_span = std::span<const std::uint8_t>;
-
-// A copy that ends where its heap block ends, so that ASan sees a read behind it.
-class exact_copy {
-public:
-    explicit exact_copy(byte_span bytes)
-        : size_(bytes.size()), bytes_(std::make_unique<std::uint8_t[]>(bytes.size())) {
-        std::copy(bytes.begin(), bytes.end(), bytes_.get());
-    }
-    [[nodiscard]] const std::uint8_t* data() const { return bytes_.get(); }
-    [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(size_); }
-
-private:
-    std::size_t size_;
-    std::unique_ptr<std::uint8_t[]> bytes_;
-};
 
 inline void append(byte_vector& to, byte_span bytes) {
     to.insert(to.end(), bytes.begin(), bytes.end());
