@@ -124,6 +124,19 @@ fuzz: fuzz-build ## fuzz the parsers on this host (FUZZ_SECONDS=60)
 fuzz-build: $(B)/.deps-fuzz $(B)/.deps-userspace
 	@CC=clang CXX=clang++ scripts/cmake-build --only fuzz tests $(B)/fuzz
 
+.PHONY: coverage
+coverage: coverage-build ## lines and branches of kernel/wire that unit tests and fuzzers reach (FUZZ_SECONDS=60)
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/run-tests coverage
+
+# What is C is counted: the codecs, not the tests.
+.PHONY: coverage-build
+coverage-build: $(B)/.deps-coverage $(B)/.deps-fuzz $(B)/.deps-userspace
+	@for dir in unit/wire fuzz; do \
+		CC=clang CXX=clang++ scripts/cmake-build --only $$dir tests $(B)/coverage \
+			-DCMAKE_C_FLAGS='-fprofile-instr-generate -fcoverage-mapping' \
+			-DCMAKE_EXE_LINKER_FLAGS=-fprofile-instr-generate || exit; \
+	done
+
 .PHONY: lint
 lint: $(B)/.deps-lint guest-module provider ## checkpatch, sparse, clang-format, clang-tidy, shellcheck
 	@scripts/lint

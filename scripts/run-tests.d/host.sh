@@ -20,15 +20,17 @@ test_machine()
 	((failed == 0)) || grep -A20 '^not ok' "$log" || true
 }
 
-# The tests of the C++ project, without those that need the test machine.
+# test_unit [BUILD-DIR]: the tests of the C++ project, without those that need the test
+# machine.
 test_unit()
 {
+	local build=${1:-$BUILD/tests}
 	local log=$LOGS/unit.log start=$EPOCHREALTIME passed failed skipped
-	if [[ ! -f $BUILD/tests/CTestTestfile.cmake ]]; then
+	if [[ ! -f $build/CTestTestfile.cmake ]]; then
 		result unit 0 1 0 0 "not built: make tests"
 		return
 	fi
-	ctest --test-dir "$BUILD/tests" -V -j"$(nproc)" --timeout 120 \
+	ctest --test-dir "$build" -V -j"$(nproc)" --timeout 120 \
 		--no-tests=error > "$log" 2>&1 || true
 	read -r passed failed skipped < <(awk -f scripts/run-tests.d/ctest.awk "$log")
 	((passed + failed + skipped)) || failed=1
@@ -37,12 +39,12 @@ test_unit()
 		grep -E '^[0-9]+: .*(FAILED|Failure|ERROR)|\*\*\*' "$log" | head -n 40 || true
 }
 
-# tests/fuzz/run.sh gives each fuzzer its share of the time.
+# test_fuzz [BUILD-DIR]: tests/fuzz/run.sh gives each fuzzer its share of the time.
 test_fuzz()
 {
 	local log=$LOGS/fuzz.log start=$EPOCHREALTIME status=0
 	local passed failed skipped reason
-	tests/fuzz/run.sh "$FUZZ_SECONDS" "$BUILD/fuzz" > "$log" 2>&1 || status=$?
+	tests/fuzz/run.sh "$FUZZ_SECONDS" "${1:-$BUILD/fuzz}" > "$log" 2>&1 || status=$?
 	read -r passed failed skipped reason < <(
 		awk -v status=$status -f scripts/run-tests.d/tap.awk "$log")
 	result fuzz "$passed" "$failed" "$skipped" "$(seconds_since "$start")" "$reason"

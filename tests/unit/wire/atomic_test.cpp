@@ -103,6 +103,14 @@ TEST(Atomic, Layout) {
     EXPECT_EQ(back.compare_mask, a.compare_mask);
 }
 
+TEST(Atomic, TwoOperationsAreKnown) {
+    for (unsigned code = 0; code <= SRN_ATOMIC_CODE_MASK; ++code) {
+        const srn_atomic a{.code = static_cast<std::uint8_t>(code)};
+        EXPECT_EQ(srn_atomic_known(&a), code == SRN_ATOMIC_FETCH_ADD || code == SRN_ATOMIC_CMP_SWAP)
+            << code;
+    }
+}
+
 TEST(Atomic, OnlyTheLowFourBitsAreTheCode) {
     byte_vector bytes(sizeof(srn_wire_atomic_request));
     srn_atomic a{};

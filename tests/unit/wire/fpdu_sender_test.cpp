@@ -94,4 +94,23 @@ TEST(Trailer, IsZeroWithoutCrc) {
     }
 }
 
+// Two ways to write the same FPDU.
+TEST(Framer, WithoutMarkersWritesWhatASenderWithATrailerDoes) {
+    for (const bool crc : {false, true}) {
+        srn_framer framer;
+        srn_framer_init(&framer, crc, false);
+        for (const std::uint32_t length : {0U, 1U, 2U, 3U, 600U, 1500U}) {
+            const byte_vector body = fpdu_body({.payload = pattern(length), .msn = length});
+            byte_vector out(body.size() + SRN_MAX_TRAILER);
+            std::uint32_t n = srn_frame_begin(&framer, out.data());
+            EXPECT_EQ(n, 0U);
+            n += srn_frame_put(&framer, out.data() + n, body.data(), SRN_UNTAGGED_HEADER);
+            n += srn_frame_put(&framer, out.data() + n, body.data() + SRN_UNTAGGED_HEADER, length);
+            n += srn_frame_end(&framer, out.data() + n);
+            out.resize(n);
+            EXPECT_EQ(out, with_trailer(body, crc)) << length;
+        }
+    }
+}
+
 }  // namespace

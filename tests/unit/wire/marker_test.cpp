@@ -164,6 +164,37 @@ TEST(Marker, IsCoveredByTheCrc) {
     }
 }
 
+/// A sender that computes its CRC over a marker of its own making. Only behind the CRC is it known
+/// that the marker was sent so.
+TEST(Marker, ThatPointsElsewhereUnderAGoodCrcIsAnErrorAtTheEnd) {
+    for (const std::size_t at : {3U, 515U, 1027U}) {
+        sender s(true);
+        s.send(2000);
+        s.stream[at] ^= 4;
+        byte_span body(s.stream);
+        body = body.first(body.size() - SRN_CRC_LEN);
+        s.stream = with_trailer({body.begin(), body.end()}, true);
+        receiver r(true, true);
+        EXPECT_TRUE(r.feed(byte_span(s.stream).first(s.stream.size() - 1))) << at;
+        EXPECT_FALSE(r.feed(byte_span(s.stream).last(1))) << at;
+        EXPECT_EQ(r.error(), bad_marker) << at;
+        EXPECT_EQ(r.complete_fpdus().size(), 0U) << at;
+    }
+}
+
+TEST(Marker, StreamThatHasFailedStaysSo) {
+    sender s(false);
+    s.send(0);
+    s.stream[3] = 4;
+    receiver r(false, true);
+    EXPECT_FALSE(r.feed(s.stream));
+    srn_fpdu_event event{};
+    const exact_copy more(s.stream);
+    EXPECT_EQ(srn_fpdu_parse(&r.parser(), more.data(), more.size(), &event), 0U);
+    EXPECT_EQ(event.type, SRN_FPDU_ERROR);
+    EXPECT_EQ(event.term, (srn_term_code{SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_LOCAL_CATASTROPHIC}));
+}
+
 TEST(Marker, CutInTwoIsNoBoundary) {
     sender s(true);
     s.send(512 - 4 - SRN_UNTAGGED_HEADER - 4);
