@@ -9,27 +9,27 @@ COVERAGE_WANTED=95
 # Unit tests and fuzzers of "make coverage-build", which leave what they have counted.
 coverage_run()
 {
-	local build=$1
-	rm -rf "$build/profiles"
-	export LLVM_PROFILE_FILE=$build/profiles/%4m.profraw
+	local dir=$1
+	rm -rf "$dir/profiles"
+	export LLVM_PROFILE_FILE=$dir/profiles/%4m.profraw
 	# What "make fuzz" has found counts as well.
 	if [[ -d $BUILD/fuzz/corpus ]]; then
-		cp -r "$BUILD/fuzz/corpus" "$build"
+		cp -r "$BUILD/fuzz/corpus" "$dir"
 	fi
-	test_unit "$build/unit/wire"
-	test_fuzz "$build"
+	test_unit "$dir/unit/wire"
+	test_fuzz "$dir"
 	unset LLVM_PROFILE_FILE
 }
 
 # coverage_report COMMAND OPTION…: llvm-cov on all that ran.
 coverage_report()
 {
-	local build=$BUILD/coverage program
-	local -a objects=("$build/unit/wire/wire_test")
-	for program in "$build"/fuzz/fuzz_*; do
+	local dir=$BUILD/coverage program
+	local -a objects=("$dir/unit/wire/wire_test")
+	for program in "$dir"/fuzz/fuzz_*; do
 		[[ -f $program && -x $program ]] && objects+=(-object "$program")
 	done
-	llvm-cov "$@" -instr-profile "$build/profile" "${objects[@]}" \
+	llvm-cov "$@" -instr-profile "$dir/profile" "${objects[@]}" \
 		"$TOP/kernel/wire"
 }
 

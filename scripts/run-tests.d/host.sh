@@ -24,13 +24,13 @@ test_machine()
 # machine.
 test_unit()
 {
-	local build=${1:-$BUILD/tests}
+	local dir=${1:-$BUILD/tests}
 	local log=$LOGS/unit.log start=$EPOCHREALTIME passed failed skipped
-	if [[ ! -f $build/CTestTestfile.cmake ]]; then
+	if [[ ! -f $dir/CTestTestfile.cmake ]]; then
 		result unit 0 1 0 0 "not built: make tests"
 		return
 	fi
-	ctest --test-dir "$build" -V -j"$(nproc)" --timeout 120 \
+	ctest --test-dir "$dir" -V -j"$(nproc)" --timeout 120 \
 		--no-tests=error > "$log" 2>&1 || true
 	read -r passed failed skipped < <(awk -f scripts/run-tests.d/ctest.awk "$log")
 	((passed + failed + skipped)) || failed=1

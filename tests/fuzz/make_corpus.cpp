@@ -124,7 +124,7 @@ void write_marked_seeds(const std::filesystem::path& directory) {
     constexpr std::uint32_t others = SRN_MARKER_LEN + SRN_TAGGED_HEADER + SRN_CRC_LEN;
     // It is followed by three bytes of padding.
     constexpr std::uint32_t payload = 5;
-    for (std::uint8_t at = 0; at <= SRN_TAGGED_HEADER + payload + 3; at += SRN_MARKER_LEN)
+    for (std::uint32_t at = 0; at <= SRN_TAGGED_HEADER + payload + 3; at += SRN_MARKER_LEN)
         for (const bool crc : {false, true}) {
             fpdu_stream out({.crc = crc, .markers = true});
             // The fuzzer sees the next one only: a long input takes it long.
@@ -133,7 +133,8 @@ void write_marked_seeds(const std::filesystem::path& directory) {
                 out.next(make_write(0x100, 0x1000, wirepeer::pattern(payload)));
             const auto flags = static_cast<std::uint8_t>(at / SRN_MARKER_LEN << 4 | 8 | crc);
             for (const byte_vector& head :
-                 {byte_vector{flags, 0}, byte_vector{flags, 1, static_cast<uint8_t>(at + 2)}}) {
+                 {byte_vector{flags, 0},
+                  byte_vector{flags, 1, static_cast<std::uint8_t>(at + 2)}}) {
                 byte_vector input = head;
                 ::append(input, marked);
                 write_seed(directory,
