@@ -344,7 +344,7 @@ static void handle_reply(struct srn_ep *ep)
 	srn_sock_unhook(ep->sock->sk);
 	srn_ep_note_addresses(ep);
 	srn_report_begin(ep->qp);
-	ret = srn_qp_connect(ep->qp, ep->sock, &conn);
+	ret = srn_qp_connect(ep->qp, ep, ep->sock, &conn);
 	if (ret) {
 		srn_report_end(ep->qp);
 		srn_ep_connect_failed(ep, ret);
@@ -412,10 +412,16 @@ static void wait_reply(struct srn_ep *ep)
  * srn_ep_active_work - go on with connecting
  * @ep: endpoint in CONNECTING or WAIT_REPLY
  *
+ * Not before the core has taken its first event: whoever connects may wait for that with locks that
+ * a report to the consumer needs, while the core waits for the end of a report.
+ *
  * Context: process, ep->lock held.
  */
 void srn_ep_active_work(struct srn_ep *ep)
 {
+	/* Acquire: pairs with core_took_it(), which queues this work. */
+	if (!smp_load_acquire(&ep->core_knows))
+		return;
 	if (ep->state == SRN_EP_CONNECTING)
 		connecting(ep);
 	if (ep->state == SRN_EP_WAIT_REPLY)

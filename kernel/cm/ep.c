@@ -114,6 +114,9 @@ void srn_ep_queue(struct srn_ep *ep, unsigned long delay)
 	srn_ep_get(ep);
 	if (mod_delayed_work(ep->dev->cm_wq, &ep->work, delay))
 		srn_ep_put(ep);
+	/* Nothing may stay in the queue that goes with the link. One of the two sees the other. */
+	if (READ_ONCE(ep->state) == SRN_EP_CLOSED && cancel_delayed_work(&ep->work))
+		srn_ep_put(ep);
 }
 
 /**
@@ -281,7 +284,8 @@ void srn_ep_close(struct srn_ep *ep, bool polite)
 {
 	struct srn_device *dev = ep->dev;
 
-	ep->state = SRN_EP_CLOSED;
+	/* Before its work is cancelled: see srn_ep_queue(). */
+	WRITE_ONCE(ep->state, SRN_EP_CLOSED);
 	if (ep->sock) {
 		srn_sock_unhook(ep->sock->sk);
 		if (polite)

@@ -258,7 +258,7 @@ static int accept_request(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_c
 	if (ret)
 		return ret;
 	srn_sock_unhook(ep->sock->sk);
-	ret = srn_qp_connect(ep->qp, ep->sock, &conn);
+	ret = srn_qp_connect(ep->qp, ep, ep->sock, &conn);
 	if (ret)
 		return ret;
 	ep->sock = NULL;

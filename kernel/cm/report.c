@@ -81,6 +81,8 @@ static void core_took_it(struct srn_ep *ep)
 	/* The core's state before it; pairs with srn_report_wait(). */
 	smp_store_release(&ep->core_knows, true);
 	wake_up_var(&ep->core_knows);
+	/* An active one goes on with its peer only now. */
+	srn_ep_queue(ep, 0);
 	srn_ep_put(ep);
 }
 
@@ -349,7 +351,8 @@ void srn_report_end(struct srn_qp *qp)
  *
  * After that the consumer of the core's id is not called any more. Before it lets go the core moves
  * the queue pair to ERR or SQD. If that was before the queue pair got its connection it will not
- * get one; otherwise a report that is under way is waited for.
+ * get one; otherwise a report that is under way is waited for. That one waits for the consumer's
+ * locks at most, and nobody who has those waits for the core any more: see srn_ep_active_work().
  *
  * Context: process, sleeps.
  */

@@ -8,8 +8,8 @@
 #include "../compat/compat.h"
 #include "sockhooks.h"
 
-/* TCP's own, which wakes who sleeps in sendmsg; the same for all sockets. */
-static void (*tcp_write_space)(struct sock *sk);
+/* TCP's own, the same for all sockets; write_space wakes whoever sleeps in sendmsg. */
+static struct srn_sock_hooks tcp_hooks;
 
 static void no_data_ready(struct sock *sk)
 {
@@ -57,7 +57,7 @@ void srn_sock_unhook(struct sock *sk)
 void srn_sock_allow_waiting(struct sock *sk)
 {
 	write_lock_bh(&sk->sk_callback_lock);
-	sk->sk_write_space = tcp_write_space;
+	sk->sk_write_space = tcp_hooks.write_space;
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
@@ -76,7 +76,9 @@ int srn_sock_create(struct net *net, int family, struct socket **sock)
 	ret = sock_create_kern(net, family, SOCK_STREAM, IPPROTO_TCP, sock);
 	if (ret)
 		return ret;
-	WRITE_ONCE(tcp_write_space, (*sock)->sk->sk_write_space);
+	WRITE_ONCE(tcp_hooks.data_ready, (*sock)->sk->sk_data_ready);
+	WRITE_ONCE(tcp_hooks.write_space, (*sock)->sk->sk_write_space);
+	WRITE_ONCE(tcp_hooks.state_change, (*sock)->sk->sk_state_change);
 	srn_sock_setup(*sock);
 	return 0;
 }
@@ -110,6 +112,8 @@ void srn_sock_leave(struct socket *sock)
 	struct sock *sk = sock->sk;
 	bool held;
 
+	/* It may outlast this module. */
+	srn_sock_hook(sk, &tcp_hooks, NULL);
 	lock_sock(sk);
 	/* Ours is for peers that may come back to a connection. */
 	WRITE_ONCE(inet_csk(sk)->icsk_user_timeout, 0);

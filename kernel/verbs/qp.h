@@ -257,7 +257,8 @@ void srn_qp_state_init(struct srn_qp *qp);
 bool srn_qp_set_state(struct srn_qp *qp, enum ib_qp_state to);
 int srn_qp_bind(struct srn_qp *qp, struct srn_ep *ep);
 void srn_qp_unbind(struct srn_qp *qp, struct srn_ep *ep);
-int srn_qp_connect(struct srn_qp *qp, struct socket *sock, const struct srn_qp_conn *conn);
+int srn_qp_connect(struct srn_qp *qp, const struct srn_ep *ep, struct socket *sock,
+		   const struct srn_qp_conn *conn);
 bool srn_qp_fail(struct srn_qp *qp, enum ib_event_type event, const struct srn_term_code *term,
 		 const char *reason);
 void srn_qp_abort(struct srn_qp *qp);

@@ -127,13 +127,15 @@ static void conn_reset(struct srn_qp *qp, const struct srn_qp_conn *conn)
 
 /**
  * srn_qp_connect - hand a connected socket to a queue pair
- * @qp: queue pair in INIT or RTR, bound to the endpoint of @sock
+ * @qp: queue pair, which was bound to @ep and may have got another one since
+ * @ep: endpoint of @sock
  * @sock: socket in full operation; the QP's if this succeeds
  * @conn: what the set-up agreed on
  *
  * Context: process, sleeps.
  */
-int srn_qp_connect(struct srn_qp *qp, struct socket *sock, const struct srn_qp_conn *conn)
+int srn_qp_connect(struct srn_qp *qp, const struct srn_ep *ep, struct socket *sock,
+		   const struct srn_qp_conn *conn)
 {
 	struct srn_stream_params params = {
 		.counters = qp->dev->counters, .crc = conn->crc, .tx_markers = conn->tx_markers,
@@ -149,7 +151,7 @@ int srn_qp_connect(struct srn_qp *qp, struct socket *sock, const struct srn_qp_c
 		srn_sock_set_rate(sock, qp->rate_limit);
 
 	spin_lock_irq(&qp->state_lock);
-	ok = qp->ep && qp->state != IB_QPS_RTS && srn_qp_set_state(qp, IB_QPS_RTS);
+	ok = qp->ep == ep && qp->state != IB_QPS_RTS && srn_qp_set_state(qp, IB_QPS_RTS);
 	spin_unlock_irq(&qp->state_lock);
 	if (!ok) {
 		srn_stream_detach(&qp->stream);

@@ -266,6 +266,35 @@ void connect_two_with_one_qp(const places& p, unsigned rounds) {
     }
 }
 
+void reconnect_at_once(const places& p, unsigned rounds) {
+    const verbs_scene verbs(p.device_file);
+    const tcp_listener far(p.where.with_port(0));
+    cm_scene cm(p.where);
+    for (unsigned round = 0; round < rounds; ++round) {
+        const owned_qp qp(verbs);
+        const std::array ids{cm.route_to(far.local_address()), cm.route_to(far.local_address())};
+        must(raw_cm::connect(cm.channel(), ids[0], {.qp_number = qp.number()}));
+        const tcp_stream first = far.accept();
+        establish(cm, ids[0], first);
+        must(robustness::raw::modify_qp(verbs.device(), qp.handle(), IBV_QPS_ERR));
+        must(robustness::raw::modify_qp(verbs.device(), qp.handle(), IBV_QPS_RESET));
+        must(robustness::raw::modify_qp(verbs.device(), qp.handle(), IBV_QPS_INIT));
+        std::optional<tcp_stream> second;
+        at_once(
+            [&] {
+                ends_soon("connecting again", [&] {
+                    must(raw_cm::connect(cm.channel(), ids[1], {.qp_number = qp.number()}));
+                });
+            },
+            [&] {
+                second.emplace(far.accept());
+                (void)second->read_frame(false);
+                second->send(wirepeer::encode(wirepeer::mpa_frame{.reply = true, .revision = 1}));
+            });
+        for (const std::uint32_t id : ids) cm.destroy(id);
+    }
+}
+
 // --------------------------------------------- queue pairs of somebody else
 
 /// 0 if a connection could be made with that queue pair, or why not.
@@ -404,6 +433,7 @@ void run(const std::string& name, const places& p, const std::string& count) {
     };
     static const std::map<std::string, void (*)(const places&, unsigned)> others{
         {"connect-two-with-one-qp", connect_two_with_one_qp},
+        {"reconnect-at-once", reconnect_at_once},
         {"qp-of-another-user", refused_to_another_user},
         {"qp-of-another-pid-namespace", refused_in_another_pid_namespace},
         {"qp-used-by-a-child", used_by_a_child},

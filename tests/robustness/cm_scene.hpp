@@ -49,6 +49,7 @@ public:
     ~owned_qp();
 
     [[nodiscard]] std::uint32_t number() const { return queue_.number; }
+    [[nodiscard]] std::uint32_t handle() const { return queue_.handle; }
     /// False if it was destroyed already.
     bool destroy() const;
 

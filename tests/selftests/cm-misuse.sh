@@ -17,6 +17,7 @@ CHECK_TIMEOUT=$((120 * SLOW))
 
 # What each case is, and what part of the rounds it does: connecting takes its time.
 CASES=(
+	"reconnect-at-once 1 a queue pair is connected again at once"
 	"accept-twice 1 two accept one request"
 	"accept-with-two-qps 1 two accept one request with a queue pair each"
 	"accept-and-reject 1 one accepts a request and one rejects it"
