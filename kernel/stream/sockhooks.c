@@ -11,6 +11,9 @@
 /* TCP's own, the same for all sockets; write_space wakes whoever sleeps in sendmsg. */
 static struct srn_sock_hooks tcp_hooks;
 
+/* Seconds that a peer has for each step of the end of a connection that is left to TCP. */
+#define LEFT_TIME	15
+
 static void no_data_ready(struct sock *sk)
 {
 }
@@ -101,9 +104,9 @@ void srn_sock_abort(struct socket *sock)
  * srn_sock_leave - release a socket and leave the rest of its close to TCP
  * @sock: socket without callbacks
  *
- * TCP goes on to send what the peer has not acknowledged for as long as it does that for a program
- * that has closed its socket: until net.ipv4.tcp_orphan_retries, and net.ipv4.tcp_max_orphans of
- * them. The namespace stays meanwhile; where it is going away the connection is reset.
+ * TCP goes on to send what the peer has not acknowledged, as it does for a program that has closed
+ * its socket, but for a limited time: the namespace stays meanwhile, and with it the links in it.
+ * Where the namespace is going away already the connection is reset.
  *
  * Context: process, sleeps for the socket lock.
  */
@@ -115,8 +118,8 @@ void srn_sock_leave(struct socket *sock)
 	/* It may outlast this module. */
 	srn_sock_hook(sk, &tcp_hooks, NULL);
 	lock_sock(sk);
-	/* Ours is for peers that may come back to a connection. */
-	WRITE_ONCE(inet_csk(sk)->icsk_user_timeout, 0);
+	WRITE_ONCE(inet_csk(sk)->icsk_user_timeout, LEFT_TIME * MSEC_PER_SEC);
+	WRITE_ONCE(tcp_sk(sk)->linger2, LEFT_TIME * HZ);
 	held = sk->sk_state == TCP_CLOSE || srn_sock_hold_net(sk);
 	release_sock(sk);
 	if (held)

@@ -183,7 +183,7 @@ way_names_changed()
 # namespace. The mode can be set only while there is one.
 way_moved_to_namespace()
 {
-	rdma system set netns exclusive && dummy_link 1500 || return
+	exclusive_mode && dummy_link 1500 || return
 	./load serve 10.1.0.1 "$PORT" "$LOAD_TIME" > "$server_log" 2>&1 &
 	server=$!
 	wait_listening "$PORT" || return
@@ -194,6 +194,9 @@ way_moved_to_namespace()
 	told "$client" "$client_log" && told "$server" "$server_log"
 }
 
+# Not while there are namespaces: those of the round before stay until TCP has given up its peers.
+exclusive_mode() { wait_until $((45 * SLOW)) rdma system set netns exclusive; }
+
 traffic_on_own_address()
 {
 	(($(rdma resource show qp link srn0 | grep -c RTS) >= 6))
@@ -202,7 +205,7 @@ traffic_on_own_address()
 # Links that belong to a namespace each. Older kernels make them in the first one.
 exclusive_namespaces()
 {
-	rdma system set netns exclusive && two_namespaces 1500 || return
+	exclusive_mode && two_namespaces 1500 || return
 	in_a rdma link show srna/1 || rdma dev set srna netns a || return
 	in_b rdma link show srnb/1 || rdma dev set srnb netns b
 }

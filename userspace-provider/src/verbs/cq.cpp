@@ -70,10 +70,18 @@ ibv_cq* create_cq(ibv_context* base, int entries, ibv_comp_channel* channel, int
     return &cq.release()->cq;
 }
 
+void hold(ibv_cq& base) noexcept {
+    cq_of(&base)->holders.fetch_add(1, std::memory_order_relaxed);
+}
+
+void release(ibv_cq& base) noexcept {
+    if (cq_of(&base)->holders.fetch_sub(1, std::memory_order_acq_rel) == 1) reclaim(cq_of(&base));
+}
+
 int destroy_cq(ibv_cq* base) noexcept {
     // Waits until every event of this queue is acknowledged.
     if (const int error = ibv_cmd_destroy_cq(base)) return error;
-    reclaim(cq_of(base));
+    release(*base);
     return 0;
 }
 

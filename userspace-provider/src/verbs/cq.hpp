@@ -5,6 +5,9 @@
 
 #include <infiniband/verbs.h>
 
+#include <atomic>
+#include <cstdint>
+
 #include "abi/libibverbs_private.hpp"
 #include "ring/completion_ring.hpp"
 #include "softrnic-abi.h"
@@ -21,6 +24,9 @@ struct completion_queue : verbs_cq {
     completion_ring ring;
     polled_by_number polled;
     lazy_doorbells lazy;  ///< of the send queues that complete here
+    /// The queue itself, and each queue of a queue pair that completes here. When the device is
+    /// gone the kernel lets a program destroy a completion queue before its queue pairs.
+    std::atomic<std::uint32_t> holders{1};
 };
 
 inline completion_queue* cq_of(ibv_cq* base) noexcept {
@@ -28,6 +34,10 @@ inline completion_queue* cq_of(ibv_cq* base) noexcept {
 }
 
 struct queue_pair;
+
+/// Keeps the queue's memory, until release().
+void hold(ibv_cq& base) noexcept;
+void release(ibv_cq& base) noexcept;
 
 /// Counts what is polled of @qp's sends, which complete into @base.
 void watch_sends(ibv_cq& base, queue_pair& qp) noexcept;

@@ -100,6 +100,8 @@ ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) noexcept {
         ibv_cmd_destroy_qp(&qp->qp);
         return fail(error);
     }
+    for (ibv_cq* queue : {attr->send_cq, attr->recv_cq})
+        if (queue != nullptr) hold(*queue);
     if (attr->send_cq != nullptr) watch_sends(*attr->send_cq, *qp);
     return &qp.release()->qp;
 }
@@ -140,6 +142,8 @@ int destroy_qp(ibv_qp* base) noexcept {
     // A completion may carry an address in its wr_id that is freed next. Another QP does not get
     // this number so soon.
     forget(*qp_of(base));
+    for (ibv_cq* queue : {base->send_cq, base->recv_cq})
+        if (queue != nullptr) release(*queue);
     reclaim(qp_of(base));
     return 0;
 }
