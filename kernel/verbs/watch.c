@@ -45,12 +45,20 @@ static void remove_locked(struct srn_watch *watch, struct srn_qp *qp)
 	WRITE_ONCE(qp->doorbell.watched, false);
 }
 
+/* Something is, and nobody is at work on it or waits for the peer's leave to go on. */
+static bool is_left(const struct srn_qp *qp)
+{
+	u32 taken = READ_ONCE(qp->doorbell.taken);
+
+	return READ_ONCE(qp->ctrl->sq_prod) != taken && READ_ONCE(qp->sq.prod) == taken;
+}
+
 /* Return: it was late, and is being transmitted. */
 static bool look_after(struct srn_watch *watch, struct srn_qp *qp, u64 now)
 {
 	u32 taken = READ_ONCE(qp->doorbell.taken);
 	/* Anything is left that the last look has seen. */
-	bool late = (s32)(qp->doorbell.seen - taken) > 0;
+	bool late = (s32)(qp->doorbell.seen - taken) > 0 && is_left(qp);
 	bool paused;
 
 	lockdep_assert_held(&watch->lock);
@@ -151,14 +159,6 @@ void srn_watch_remove(struct srn_qp *qp)
 	if (qp->doorbell.watched)
 		remove_locked(watch, qp);
 	spin_unlock_bh(&watch->lock);
-}
-
-/* Something is, and nobody is at work on it or waits for the peer's leave to go on. */
-static bool is_left(const struct srn_qp *qp)
-{
-	u32 taken = READ_ONCE(qp->doorbell.taken);
-
-	return READ_ONCE(qp->ctrl->sq_prod) != taken && READ_ONCE(qp->sq.prod) == taken;
 }
 
 /* Queue pairs, with references, in which something was left. Return: how many. */
