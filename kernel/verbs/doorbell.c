@@ -9,7 +9,9 @@
  * it has nothing else to do, which the provider takes an empty completion queue for, or until
  * there is a batch. Those who never get there are looked after (watch.c). Where too few messages
  * have come together, or an answer was waited for, that did not pay; it takes longer until it is
- * tried again.
+ * tried again. A process that posts at a pace of its own, and never finds its completion queue
+ * empty, waits for the watch with each message. It has the processor's time for its doorbells, so
+ * where the watch transmits most batches it takes longest.
  */
 #include "doorbell.h"
 #include "qp.h"
@@ -17,6 +19,9 @@
 
 #define MIN_STREAK	8
 #define MAX_STREAK	4096
+/* After a stream that had to wait for the watch most of the time. */
+#define PACED_STREAK	32768
+#define MAX_LATE_BATCHES 4
 /* So many messages are worth the wait. */
 #define MIN_BATCH	4
 
@@ -56,13 +61,36 @@ static bool end_stream(struct srn_doorbell *d)
 {
 	bool paid = d->batches > 2 * d->wanted;
 
-	d->wanted = paid ? MIN_STREAK : clamp(2 * d->wanted, MIN_STREAK, MAX_STREAK);
+	/* It may have been longer. */
+	if (paid)
+		d->wanted = MIN_STREAK;
+	else if (d->wanted < MAX_STREAK)
+		d->wanted = clamp(2 * d->wanted, MIN_STREAK, MAX_STREAK);
 	return false;
 }
 
-/* Does the process that may wait make good use of it? */
-static bool still_streams(struct srn_doorbell *d, u32 posted, bool quiet, bool waited)
+/*
+ * Does the watch transmit most of what the process posts? What is left at times is no sign, nor
+ * what is left in one queue pair while the process goes round others. The watch has let go of
+ * this one.
+ */
+static bool is_paced(struct srn_qp *qp, bool late)
 {
+	struct srn_doorbell *d = &qp->doorbell;
+
+	late = late && !READ_ONCE(qp->scq->watch.count);
+	if (late)
+		d->late_batches = min(d->late_batches + 1, MAX_LATE_BATCHES);
+	else if (d->late_batches)
+		d->late_batches--;
+	return late && d->late_batches == MAX_LATE_BATCHES;
+}
+
+/* Does the process that may wait make good use of it? */
+static bool still_streams(struct srn_qp *qp, u32 posted, bool quiet, bool late, bool waited)
+{
+	struct srn_doorbell *d = &qp->doorbell;
+
 	if (!posted) {
 		/* One that has paid and pauses is a stream again with its next message. */
 		d->wanted = d->batches ? 0 : max_t(u16, d->wanted, MIN_STREAK);
@@ -70,6 +98,10 @@ static bool still_streams(struct srn_doorbell *d, u32 posted, bool quiet, bool w
 	}
 	if (waited || !quiet)
 		return end_stream(d);
+	if (is_paced(qp, late)) {
+		d->wanted = PACED_STREAK;
+		return false;
+	}
 	if (posted >= MIN_BATCH) {
 		WRITE_ONCE(d->batches, min(d->batches + 1, U16_MAX));
 		d->rest = false;
@@ -99,8 +131,12 @@ static bool streams(struct srn_qp *qp)
 	 * at the completion queue.
 	 */
 	bool quiet = answers * MIN_BATCH <= posted;
-	/* Who posts nothing more while it waits for an answer has waited for the watch. */
-	bool waited = READ_ONCE(d->late) && received;
+	bool late = READ_ONCE(d->late);
+	/*
+	 * Who posts nothing more while it waits for an answer has waited for the watch. The answer
+	 * to what that transmitted may come later than the transmitter stops.
+	 */
+	bool waited = (late || d->was_late) && received;
 
 	/* The process may have lost its processor for a while. */
 	if (d->lazy && !posted && quick)
@@ -108,11 +144,12 @@ static bool streams(struct srn_qp *qp)
 	WRITE_ONCE(d->idle_at, now);
 	WRITE_ONCE(d->taken, qp->sq.prod);
 	WRITE_ONCE(d->late, false);
+	d->was_late = late;
 	d->received = segments;
 	d->responses = responses;
 	if (d->lazy) {
 		d->streak = 0;
-		return still_streams(d, posted, quiet, waited);
+		return still_streams(qp, posted, quiet, late, waited);
 	}
 	d->streak = posted && quick && quiet ? d->streak + 1 : 0;
 	WRITE_ONCE(d->batches, 0);

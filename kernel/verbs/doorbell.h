@@ -15,6 +15,7 @@ struct srn_qp;
  * @watch_entry: in srn_watch.qps
  * @watched: it is; written with the watch's lock
  * @late: the watch had to transmit; consumed by the transmitter
+ * @was_late: it had to the last time
  * @seen: sq_prod when the watch has looked last; with its lock
  * @idle_at: when the transmitter stopped last, in ns
  * @taken: sq.prod at that time
@@ -22,6 +23,7 @@ struct srn_qp;
  * @responses: of them, to Reads and atomics
  * @streak: how often in a row it was rung for by what looks like a stream
  * @wanted: so many are needed before the process may wait with the next one
+ * @late_batches: of the last ones, those that the watch transmitted less the others, up to a limit
  * @lazy: it may
  * @batches: that came together since
  * @rest: but few the last time
@@ -30,6 +32,7 @@ struct srn_doorbell {
 	struct list_head watch_entry;
 	bool watched;
 	bool late;
+	bool was_late;
 	u32 seen;
 	u64 idle_at;
 	u32 taken;
@@ -38,6 +41,7 @@ struct srn_doorbell {
 	u16 streak;
 	u16 wanted;
 	u16 batches;
+	u8 late_batches;
 	bool lazy;
 	bool rest;
 };
