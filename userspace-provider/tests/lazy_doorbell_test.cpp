@@ -3,6 +3,7 @@
 #include <rdma/ib_user_verbs.h>
 
 #include <cerrno>
+#include <thread>
 
 #include "verbs/cq.hpp"
 #include "verbs_fixture.hpp"
@@ -155,6 +156,122 @@ TEST_F(LazyDoorbell, IsForgottenWithItsQueuePair) {
     kernel.qp_control().sq_kick = SRN_KICK_NOT;
     EXPECT_EQ(poll(), 0);
     EXPECT_TRUE(kernel.doorbells.empty());
+}
+
+TEST_F(LazyDoorbell, DoesNotWaitWithASolicitedMessage) {
+    EXPECT_EQ(send(1), 0);
+    EXPECT_TRUE(kernel.doorbells.empty());
+    chain(1);
+    sends[0].send_flags |= IBV_SEND_SOLICITED;
+    EXPECT_EQ(post_send(qp, sends, &bad_send), 0);
+    EXPECT_EQ(kernel.doorbells.size(), 1U);
+}
+
+TEST_F(LazyDoorbell, DoesNotWaitIfTheUserWantsNoneTo) {
+    context_of(kernel.context())->never_lazy = true;
+    EXPECT_EQ(send(1), 0);
+    EXPECT_EQ(kernel.doorbells.size(), 1U);
+}
+
+/// Two queue pairs with a post each, and a completion to poll.
+class LazyDoorbellOfTwo : public LazyDoorbell {
+protected:
+    void SetUp() override {
+        LazyDoorbell::SetUp();
+        kernel.complete({});
+        other = another_qp();
+    }
+    void TearDown() override {
+        EXPECT_EQ(destroy_qp(other), 0);
+        LazyDoorbell::TearDown();
+    }
+    void post_to_each() {
+        EXPECT_EQ(post_send(qp, sends, &bad_send), 0);
+        EXPECT_EQ(post_send(other, sends, &bad_send), 0);
+        EXPECT_TRUE(kernel.doorbells.empty());
+    }
+
+    ibv_qp* other = nullptr;
+};
+
+/// Else one of them stays behind for as long as the other one completes something.
+TEST_F(LazyDoorbellOfTwo, AreRungByWhoPollsTheLastCompletion) {
+    post_to_each();
+    EXPECT_EQ(poll(), 1);
+    EXPECT_EQ(kernel.doorbells.size(), 2U);
+}
+
+TEST_F(LazyDoorbellOfTwo, WaitWhileThereAreCompletions) {
+    kernel.complete({});
+    post_to_each();
+    EXPECT_EQ(poll(), 1);
+    EXPECT_TRUE(kernel.doorbells.empty());
+}
+
+TEST_F(LazyDoorbellOfTwo, GetTheirTurnTogetherIfMuchWasLeft) {
+    kernel.complete({});
+    kernel.qp_control().sq_taken = 1U - 32U;
+    post_to_each();
+    EXPECT_EQ(poll(), 1);
+    EXPECT_EQ(kernel.doorbells.size(), 2U);
+}
+
+TEST_F(LazyDoorbell, WaitsAloneThoughTheLastCompletionIsPolled) {
+    kernel.complete({});
+    EXPECT_EQ(send(1), 0);
+    EXPECT_EQ(poll(), 1);
+    EXPECT_TRUE(kernel.doorbells.empty());
+    EXPECT_EQ(poll(), 0);
+    EXPECT_EQ(kernel.doorbells.size(), 1U);
+}
+
+/// Receives complete elsewhere.
+class LazyDoorbellOfAReceiver : public LazyDoorbell {
+protected:
+    void SetUp() override {
+        LazyDoorbell::SetUp();
+        receives_cq = create_cq(kernel.context(), 8, nullptr, 0);
+        ASSERT_NE(receives_cq, nullptr);
+        qp->recv_cq = receives_cq;
+    }
+    void TearDown() override {
+        LazyDoorbell::TearDown();
+        EXPECT_EQ(destroy_cq(receives_cq), 0);
+    }
+    int poll_receives() {
+        ibv_wc wc{};
+        return poll_cq(receives_cq, 1, &wc);
+    }
+
+    ibv_cq* receives_cq = nullptr;
+};
+
+TEST_F(LazyDoorbellOfAReceiver, IsRungByWhoWaitsForAnAnswer) {
+    EXPECT_EQ(send(1), 0);
+    EXPECT_EQ(poll_receives(), 0);
+    EXPECT_EQ(poll_receives(), 0);
+    EXPECT_EQ(kernel.doorbells.size(), 1U);
+    EXPECT_EQ(send(1), 0);
+    EXPECT_EQ(req_notify_cq(receives_cq, 0), 0);
+    EXPECT_EQ(kernel.doorbells.size(), 2U);
+    kernel.qp_control().sq_taken = 2;
+    EXPECT_EQ(poll(), 0);
+    EXPECT_EQ(kernel.doorbells.size(), 2U);
+}
+
+TEST_F(LazyDoorbellOfAReceiver, IsNotRungByAnotherThread) {
+    EXPECT_EQ(send(1), 0);
+    std::thread([this] { EXPECT_EQ(poll_receives(), 0); }).join();
+    EXPECT_TRUE(kernel.doorbells.empty());
+    EXPECT_EQ(poll_receives(), 0);
+    EXPECT_EQ(kernel.doorbells.size(), 1U);
+}
+
+TEST_F(LazyDoorbellOfAReceiver, IsRungByAnyThreadIfSeveralPost) {
+    EXPECT_EQ(send(1), 0);
+    std::thread([this] { EXPECT_EQ(send(1), 0); }).join();
+    std::thread([this] { EXPECT_EQ(poll_receives(), 0); }).join();
+    EXPECT_EQ(kernel.doorbells.size(), 1U);
 }
 
 }  // namespace

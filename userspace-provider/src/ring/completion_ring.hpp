@@ -11,7 +11,7 @@
 
 namespace softrnic::provider {
 
-/// Not thread-safe, except for arm().
+/// Not thread-safe, except for arm() and empty().
 class completion_ring {
 public:
     completion_ring() noexcept = default;
@@ -41,6 +41,11 @@ public:
         // Release: the entries were read before the kernel may write them again.
         store_release(&control_->cons, cons_);
         return static_cast<int>(taken);
+    }
+
+    /// Whether there is nothing to poll. Thread-safe, but others may poll at the same time.
+    [[nodiscard]] bool empty() const noexcept {
+        return load_relaxed(&control_->prod) == load_relaxed(&control_->cons);
     }
 
     /// Takes out those completions that nobody has polled yet and that @unwanted returns true for.

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "softrnic-abi.h"
 #include "util/memory.hpp"
@@ -41,6 +42,8 @@ int get_context(device_context& ctx, verbs_device& device) noexcept {
     ctx.device_number = ours.dev_id;
     ctx.max_inline = ours.max_inline;
     ctx.features = ours.features;
+    const char* lazy = std::getenv("SOFTRNIC_LAZY");
+    ctx.never_lazy = lazy != nullptr && std::strcmp(lazy, "0") == 0;
     return 0;
 }
 

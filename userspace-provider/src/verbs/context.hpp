@@ -19,6 +19,8 @@ struct device_context : verbs_context {
     std::uint64_t features;  ///< SRN_FEATURE_*
     /// Doorbells go through ioctl(): set once write() was found to be refused. See doorbell.hpp.
     bool ring_by_ioctl;
+    /// The user wants no doorbell to wait for others: SOFTRNIC_LAZY=0 in the environment.
+    bool never_lazy;
 };
 
 inline device_context* context_of(ibv_context* base) noexcept {

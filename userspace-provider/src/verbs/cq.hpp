@@ -23,7 +23,8 @@ struct completion_queue : verbs_cq {
     alignas(SRN_LINE) queue_lock lock;  ///< of ring, except for arming, and of polled
     completion_ring ring;
     polled_by_number polled;
-    lazy_doorbells lazy;  ///< of the send queues that complete here
+    lazy_doorbells lazy;            ///< of those that send to this queue
+    lazy_doorbells lazy_receivers;  ///< of those that only receive here
     /// The queue itself, and each queue of a queue pair that completes here. When the device is
     /// gone the kernel lets a program destroy a completion queue before its queue pairs.
     std::atomic<std::uint32_t> holders{1};

@@ -15,55 +15,80 @@ constexpr std::uint32_t worth_a_call = 32;
 
 }  // namespace
 
-bool lazy_doorbells::add(queue_pair& qp) noexcept {
-    lazy_doorbell& place = qp.sq.lazy;
-    // Published work is ordered before this by a full fence: who takes the QP off the list in
-    // between sees it.
-    const bool listed = place.listed.load(std::memory_order_relaxed);
-    if (listed && posted_last_.load(std::memory_order_relaxed) == &qp) return true;
-    if (!lock_.try_lock()) return listed;
+bool lazy_doorbells::turn_to(lazy_doorbell& place, bool nothing_to_poll) noexcept {
+    if (!lock_.try_lock()) return place.listed.load(std::memory_order_relaxed);
     const std::lock_guard guard(lock_, std::adopt_lock);
+    const pthread_t poster = poster_.load(std::memory_order_relaxed);
+    const pthread_t self = ::pthread_self();
+    if (poster != self) poster_.store(poster == nobody ? self : several, std::memory_order_relaxed);
     if (!place.listed.load(std::memory_order_relaxed)) {
         place.listed.store(true, std::memory_order_relaxed);
         place.next = first_.load(std::memory_order_relaxed);
-        first_.store(&qp, std::memory_order_relaxed);
+        first_.store(&place, std::memory_order_relaxed);
     }
-    queue_pair* const other = posted_last_.exchange(&qp, std::memory_order_relaxed);
-    if (other != nullptr && other != &qp && other->sq.ring.unseen() >= worth_a_call)
-        (void)ring(other->qp, doorbell::send);
+    const lazy_doorbell* const other = posted_last_.exchange(&place, std::memory_order_relaxed);
+    if (other == nullptr || other == &place || other->qp->sq.ring.unseen() < worth_a_call)
+        return true;
+    // While there are completions of others, the turn of all comes with a poll: those that are rung
+    // for at once would get on faster than the last one.
+    if (nothing_to_poll) {
+        (void)ring(other->qp->qp, doorbell::send);
+    } else {
+        much_left_ = true;
+    }
     return true;
 }
 
 bool lazy_doorbells::ring_listed() noexcept {
     if (!lock_.try_lock()) return false;
     const std::lock_guard guard(lock_, std::adopt_lock);
+    return take_off_and_ring();
+}
+
+void lazy_doorbells::ring_waiting(bool nothing_to_poll) noexcept {
+    if (!lock_.try_lock()) return;
+    const std::lock_guard guard(lock_, std::adopt_lock);
+    if (nothing_to_poll || is_much_left()) (void)take_off_and_ring();
+}
+
+bool lazy_doorbells::is_much_left() const noexcept {
+    if (much_left_) return true;
+    // Who polls has turned away from this one as well.
+    const lazy_doorbell* const last = posted_last_.load(std::memory_order_relaxed);
+    return last != nullptr && last->qp->sq.ring.unseen() >= worth_a_call;
+}
+
+bool lazy_doorbells::take_off_and_ring() noexcept {
     bool rung = false;
-    queue_pair* qp = first_.exchange(nullptr, std::memory_order_relaxed);
-    while (qp != nullptr) {
-        queue_pair* const next = qp->sq.lazy.next;
-        qp->sq.lazy.listed.store(false, std::memory_order_relaxed);
+    much_left_ = false;
+    poster_.store(nobody, std::memory_order_relaxed);
+    lazy_doorbell* place = first_.exchange(nullptr, std::memory_order_relaxed);
+    while (place != nullptr) {
+        queue_pair& qp = *place->qp;
+        lazy_doorbell* const next = place->next;
+        place->listed.store(false, std::memory_order_relaxed);
         full_fence();
         // If it fails the kernel looks by itself.
-        if (qp->sq.ring.unseen() != 0) rung |= ring(qp->qp, doorbell::send) == 0;
-        qp = next;
+        if (qp.sq.ring.unseen() != 0) rung |= ring(qp.qp, doorbell::send) == 0;
+        place = next;
     }
     return rung;
 }
 
-void lazy_doorbells::remove(queue_pair& qp) noexcept {
+void lazy_doorbells::remove(lazy_doorbell& place) noexcept {
     const std::lock_guard guard(lock_);
-    if (posted_last_.load(std::memory_order_relaxed) == &qp)
+    if (posted_last_.load(std::memory_order_relaxed) == &place)
         posted_last_.store(nullptr, std::memory_order_relaxed);
-    if (!qp.sq.lazy.listed.load(std::memory_order_relaxed)) return;
-    queue_pair* before = nullptr;
-    queue_pair* at = first_.load(std::memory_order_relaxed);
-    for (; at != &qp; at = at->sq.lazy.next) before = at;
+    if (!place.listed.load(std::memory_order_relaxed)) return;
+    lazy_doorbell* before = nullptr;
+    lazy_doorbell* at = first_.load(std::memory_order_relaxed);
+    for (; at != &place; at = at->next) before = at;
     if (before == nullptr) {
-        first_.store(qp.sq.lazy.next, std::memory_order_relaxed);
+        first_.store(place.next, std::memory_order_relaxed);
     } else {
-        before->sq.lazy.next = qp.sq.lazy.next;
+        before->next = place.next;
     }
-    qp.sq.lazy.listed.store(false, std::memory_order_relaxed);
+    place.listed.store(false, std::memory_order_relaxed);
 }
 
 }  // namespace softrnic::provider

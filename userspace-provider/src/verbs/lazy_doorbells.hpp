@@ -3,6 +3,8 @@
 /// Doorbells that may wait: see enum srn_kick in softrnic-abi.h.
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
 
 #include "util/queue_lock.hpp"
@@ -11,34 +13,75 @@ namespace softrnic::provider {
 
 struct queue_pair;
 
-/// A send queue's place in the list.
+/// A send queue's place in a list.
 struct lazy_doorbell {
+    queue_pair* qp = nullptr;  ///< set before first use
     std::atomic<bool> listed = false;
-    queue_pair* next = nullptr;  ///< guarded by the list
+    lazy_doorbell* next = nullptr;  ///< guarded by the list
 };
 
-/// The queue pairs of a completion queue that have posted to a lazy kernel. Thread-safe.
+/// Queue pairs of a completion queue that have posted to a lazy kernel. Thread-safe.
 class lazy_doorbells {
 public:
-    /// Remembers to ring for @qp. False if it cannot wait for that: ring now. Rings for the one
-    /// that the process has turned away from, if there is much to ring for.
-    [[nodiscard]] bool add(queue_pair& qp) noexcept;
+    /// Remembers to ring for a queue pair. False if it cannot wait for that: ring now.
+    [[nodiscard]] bool add(lazy_doorbell& place) noexcept {
+        return is_last(place) || turn_to(place, false);
+    }
+
+    /// The same. Rings for the one that the process has turned away from, if there is much to ring
+    /// for and nothing to poll in @completions; else ring_round() does.
+    template <class Completions>
+    [[nodiscard]] bool add(lazy_doorbell& place, const Completions& completions) noexcept {
+        return is_last(place) || turn_to(place, completions.empty());
+    }
+
+    [[nodiscard]] bool empty() const noexcept {
+        return first_.load(std::memory_order_relaxed) == nullptr;
+    }
 
     /// Rings for all. Cheap if there is none. Somebody who does so already is not waited for.
     /// True if it rang.
-    bool ring_all() noexcept {
-        return first_.load(std::memory_order_relaxed) != nullptr && ring_listed();
+    bool ring_all() noexcept { return !empty() && ring_listed(); }
+
+    /// The caller has polled completions of a queue that several queue pairs send to. Rings for all
+    /// that wait if these were the last completions or if there is much to ring for: those queue
+    /// pairs that do not wait complete more meanwhile, and would get ever further ahead.
+    template <class Completions>
+    void ring_round(const Completions& completions) noexcept {
+        if (!empty()) ring_waiting(completions.empty());
     }
 
-    /// Forgets @qp, which is about to be destroyed.
-    void remove(queue_pair& qp) noexcept;
+    /// As ring_all(), if the calling thread has posted to them, or several threads have.
+    bool ring_own() noexcept { return !empty() && is_posted_here() && ring_listed(); }
+
+    /// Forgets a queue pair, which is about to be destroyed.
+    void remove(lazy_doorbell& place) noexcept;
 
 private:
+    static constexpr pthread_t nobody = 0;
+    static constexpr pthread_t several = ~pthread_t{0};
+
+    [[nodiscard]] bool is_posted_here() const noexcept {
+        const pthread_t poster = poster_.load(std::memory_order_relaxed);
+        return poster == several || poster == ::pthread_self();
+    }
+    // Published work is ordered before this by a full fence: who takes the queue pair off the list
+    // in between sees it.
+    [[nodiscard]] bool is_last(const lazy_doorbell& place) const noexcept {
+        return place.listed.load(std::memory_order_relaxed) &&
+               posted_last_.load(std::memory_order_relaxed) == &place && is_posted_here();
+    }
+    [[nodiscard]] bool turn_to(lazy_doorbell& place, bool nothing_to_poll) noexcept;
     bool ring_listed() noexcept;
+    void ring_waiting(bool nothing_to_poll) noexcept;
+    [[nodiscard]] bool is_much_left() const noexcept;
+    bool take_off_and_ring() noexcept;
 
     queue_lock lock_;  ///< of all; held while ringing, so that nobody is destroyed meanwhile
-    std::atomic<queue_pair*> first_ = nullptr;
-    std::atomic<queue_pair*> posted_last_ = nullptr;
+    std::atomic<lazy_doorbell*> first_ = nullptr;
+    std::atomic<lazy_doorbell*> posted_last_ = nullptr;
+    std::atomic<pthread_t> poster_ = nobody;  ///< to those in the list
+    bool much_left_ = false;                  ///< in one that the process has turned away from
 };
 
 }  // namespace softrnic::provider

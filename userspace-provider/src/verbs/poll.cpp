@@ -43,6 +43,13 @@ int take(completion_queue& cq, int count, ibv_wc* wc) noexcept {
     return polled;
 }
 
+/// The caller finds nothing to do here. What it has posted to those that only receive here may be
+/// what it waits for the answers to; another thread may well go on posting to them.
+bool ring_lazy(completion_queue& cq) noexcept {
+    const bool rung = cq.lazy.ring_all();
+    return cq.lazy_receivers.ring_own() || rung;
+}
+
 /// Under the queue's lock.
 void purge(completion_queue& cq, std::uint32_t qp_number) noexcept {
     std::uint32_t sends = 0;
@@ -84,14 +91,15 @@ int poll_cq(ibv_cq* base, int count, ibv_wc* wc) noexcept {
     completion_queue& cq = *cq_of(base);
     int polled = take(cq, count, wc);
     // There is nothing else to do. Often this completes something.
-    if (polled == 0 && cq.lazy.ring_all()) polled = take(cq, count, wc);
+    if (polled == 0 && ring_lazy(cq)) polled = take(cq, count, wc);
+    if (polled > 0 && cq.polled.several()) cq.lazy.ring_round(cq.ring);
     return polled < 0 ? -EIO : polled;
 }
 
 int req_notify_cq(ibv_cq* base, int solicited_only) noexcept {
     completion_queue& cq = *cq_of(base);
     // Who arms is about to sleep, after another poll: that finds what this completes.
-    (void)cq.lazy.ring_all();
+    (void)ring_lazy(cq);
     cq.ring.arm(solicited_only != 0);
     return 0;
 }

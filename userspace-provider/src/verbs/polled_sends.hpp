@@ -4,6 +4,7 @@
 /// been polled holds its place in the send queue.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -23,6 +24,11 @@ public:
     void add(polled_sends& queue) noexcept;
     void remove(polled_sends& queue) noexcept;
 
+    /// Whether there are several queue pairs. Thread-safe.
+    [[nodiscard]] bool several() const noexcept {
+        return size_.load(std::memory_order_relaxed) > 1;
+    }
+
     /// So many more completions of that queue pair's sends have been polled.
     void count(std::uint32_t qp_number, std::uint32_t completions) noexcept;
 
@@ -41,7 +47,7 @@ private:
     polled_sends* only_ = nullptr;  ///< the bucket of a small table
     std::unique_ptr<polled_sends*[], deallocate> buckets_;
     std::uint32_t mask_ = 0;  ///< of numbers: one less than there are buckets
-    std::uint32_t size_ = 0;
+    std::atomic<std::uint32_t> size_ = 0;
 };
 
 }  // namespace softrnic::provider

@@ -25,6 +25,7 @@ int set_up_send(queue_pair& qp, const srn_uresp_create_qp& ours,
                 const ibv_qp_init_attr& attr) noexcept {
     auto* control = qp.memory.at<srn_qp_ctrl>(0);
     qp.sq.state = &control->state;
+    qp.sq.lazy.qp = qp.sq.lazy_receiver.qp = &qp;
     if (ours.sq_depth == 0) return 0;  // the ring stays full
     const ring_shape shape{ours.sq_depth, ours.sq_offset, ours.sq_stride};
     if (!qp.memory.holds(sizeof(srn_qp_ctrl), shape) || attr.cap.max_send_wr > ours.sq_depth ||
@@ -136,7 +137,9 @@ int modify_qp_rate_limit(ibv_qp* base, ibv_qp_rate_limit_attr* limit) noexcept {
 }
 
 int destroy_qp(ibv_qp* base) noexcept {
-    if (base->send_cq != nullptr) cq_of(base->send_cq)->lazy.remove(*qp_of(base));
+    send_queue& sq = qp_of(base)->sq;
+    if (base->send_cq != nullptr) cq_of(base->send_cq)->lazy.remove(sq.lazy);
+    if (base->recv_cq != nullptr) cq_of(base->recv_cq)->lazy_receivers.remove(sq.lazy_receiver);
     // Waits until every event of this QP is acknowledged.
     if (const int error = ibv_cmd_destroy_qp(base)) return error;
     // A completion may carry an address in its wr_id that is freed next. Another QP does not get
