@@ -12,6 +12,8 @@ namespace {
 
 /// A queue pair that the process has turned away from is rung for if it has so many requests.
 constexpr std::uint32_t worth_a_call = 32;
+/// And by the next post if it has so much payload, whatever there is to poll.
+constexpr std::uint64_t long_bytes = 320U << 10U;
 
 }  // namespace
 
@@ -31,7 +33,9 @@ bool lazy_doorbells::turn_to(lazy_doorbell& place, bool nothing_to_poll) noexcep
         return true;
     // While there are completions of others, the turn of all comes with a poll: those that are rung
     // for at once would get on faster than the last one.
-    if (nothing_to_poll) {
+    // Much payload takes so long to transmit that they do not get far meanwhile.
+    if (nothing_to_poll ||
+        other->qp->sq.waiting_bytes.load(std::memory_order_relaxed) >= long_bytes) {
         (void)ring(other->qp->qp, doorbell::send);
     } else {
         much_left_ = true;

@@ -23,13 +23,15 @@ struct lazy_doorbell {
 /// Queue pairs of a completion queue that have posted to a lazy kernel. Thread-safe.
 class lazy_doorbells {
 public:
-    /// Remembers to ring for a queue pair. False if it cannot wait for that: ring now.
+    /// Remembers to ring for a queue pair, and which thread has posted. False if it cannot wait for
+    /// that: ring now.
     [[nodiscard]] bool add(lazy_doorbell& place) noexcept {
-        return is_last(place) || turn_to(place, false);
+        return (is_last(place) && is_posted_here()) || turn_to(place, false);
     }
 
-    /// The same. Rings for the one that the process has turned away from, if there is much to ring
-    /// for and nothing to poll in @completions; else ring_round() does.
+    /// The same, for a list that ring_own() is not asked for. Rings for the one that the process
+    /// has turned away from, if there is much to ring for and nothing to poll in @completions; else
+    /// ring_round() does.
     template <class Completions>
     [[nodiscard]] bool add(lazy_doorbell& place, const Completions& completions) noexcept {
         return is_last(place) || turn_to(place, completions.empty());
@@ -69,7 +71,7 @@ private:
     // in between sees it.
     [[nodiscard]] bool is_last(const lazy_doorbell& place) const noexcept {
         return place.listed.load(std::memory_order_relaxed) &&
-               posted_last_.load(std::memory_order_relaxed) == &place && is_posted_here();
+               posted_last_.load(std::memory_order_relaxed) == &place;
     }
     [[nodiscard]] bool turn_to(lazy_doorbell& place, bool nothing_to_poll) noexcept;
     bool ring_listed() noexcept;

@@ -28,7 +28,8 @@ posted post_to(send_queue& sq, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
     // A hint, to refuse what the kernel would refuse. A QP in error takes requests and flushes
     // them.
     const bool idle = load_relaxed(sq.state) == SRN_QP_IDLE;
-    if (sq.ring.unseen() == 0) sq.waiting_bytes = 0;
+    std::uint64_t bytes =
+        sq.ring.unseen() == 0 ? 0 : sq.waiting_bytes.load(std::memory_order_relaxed);
     for (; wr != nullptr; wr = wr->next) {
         encoded request;
         if (idle) {
@@ -43,19 +44,19 @@ posted post_to(send_queue& sq, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
             *bad_wr = wr;
             break;
         }
-        sq.waiting_bytes += request.listed;
+        bytes += request.listed;
         flags |= wr->send_flags;
         sq.ring.push();
         pushed = true;
     }
+    sq.waiting_bytes.store(bytes, std::memory_order_relaxed);
     if (pushed) result.kick = sq.ring.publish();
     if (result.kick == SRN_KICK_NOW) return result;
     // Who has filled the queue wants it emptied, and a solicited message is not to be late.
     const bool now = result.error == ENOMEM || (flags & IBV_SEND_SOLICITED) != 0;
     const std::uint32_t enough = now ? 1 : lazy_batch;
     const std::uint32_t unseen = sq.ring.unseen();
-    if (unseen >= enough || (unseen > 0 && sq.waiting_bytes >= lazy_bytes))
-        result.kick = SRN_KICK_NOW;
+    if (unseen >= enough || (unseen > 0 && bytes >= lazy_bytes)) result.kick = SRN_KICK_NOW;
     return result;
 }
 

@@ -5,6 +5,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <atomic>
 #include <cstdint>
 
 #include "abi/libibverbs_private.hpp"
@@ -23,10 +24,10 @@ struct send_queue {
     queue_lock lock;  ///< of ring
     producer_ring ring;
     send_limits limits{};
-    std::uint32_t* state = nullptr;   ///< srn_qp_ctrl.state
-    std::uint64_t waiting_bytes = 0;  ///< posted since a lazy kernel had seen all
-    lazy_doorbell lazy;               ///< in the list of the send queue's CQ
-    lazy_doorbell lazy_receiver;      ///< in that of the receive queue's CQ, if it is another one
+    std::uint32_t* state = nullptr;                ///< srn_qp_ctrl.state
+    std::atomic<std::uint64_t> waiting_bytes = 0;  ///< posted since a lazy kernel had seen all
+    lazy_doorbell lazy;                            ///< in the list of the send queue's CQ
+    lazy_doorbell lazy_receiver;  ///< in that of the receive queue's CQ, if it is another one
 };
 
 /// The two queues are on lines of their own, for the threads that send and those that receive, and
