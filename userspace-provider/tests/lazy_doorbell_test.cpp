@@ -232,6 +232,8 @@ protected:
         LazyDoorbell::SetUp();
         receives_cq = create_cq(kernel.context(), 8, nullptr, 0);
         ASSERT_NE(receives_cq, nullptr);
+        // As if it had been made with it.
+        hold(*receives_cq);
         qp->recv_cq = receives_cq;
     }
     void TearDown() override {
