@@ -34,8 +34,8 @@ int connect_to(const sockaddr_in& peer) {
 
 // Revision 1, CRC, no private data: request and reply are of the same length then.
 void exchange_frames(int fd) {
-    constexpr std::array<char, 20> request{'M', 'P', 'A', ' ', 'I',    'D', ' ', 'R', 'e', 'q',
-                                           ' ', 'F', 'r', 'a', 'm',    'e', 0x40, 1,  0,   0};
+    constexpr std::array<char, 20> request{'M', 'P', 'A', ' ', 'I', 'D', ' ',  'R', 'e', 'q',
+                                           ' ', 'F', 'r', 'a', 'm', 'e', 0x40, 1,   0,   0};
     if (send(fd, request.data(), request.size(), MSG_NOSIGNAL) != ssize_t{request.size()})
         die("send");
     std::array<char, request.size()> reply{};

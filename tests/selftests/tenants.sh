@@ -29,7 +29,7 @@ log_has() { dmesg | grep -q "$1"; }
 
 link_of_b()
 {
-	ip -n b link add dummy0 type dummy && ip -n b addr add $B1/24 dev dummy0 &&
+	ip -n b link add dummy0 type dummy && ip -n b addr add "$B1/24" dev dummy0 &&
 		ip -n b link set dummy0 up &&
 		in_b rdma link add srnb type softrnic netdev dummy0 && wait_ready srnb
 }
