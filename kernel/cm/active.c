@@ -412,8 +412,8 @@ static void wait_reply(struct srn_ep *ep)
  * srn_ep_active_work - go on with connecting
  * @ep: endpoint in CONNECTING or WAIT_REPLY
  *
- * Not before the core has taken its first event: whoever connects may wait for that with locks that
- * a report to the consumer needs, while the core waits for the end of a report.
+ * It does nothing before the core has taken its first event. Until then the caller of connect may
+ * hold a lock that a report to the consumer needs, and the core may wait for the end of a report.
  *
  * Context: process, ep->lock held.
  */

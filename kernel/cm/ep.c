@@ -15,7 +15,7 @@ static void ep_work(struct work_struct *work)
 {
 	struct srn_ep *ep = container_of(to_delayed_work(work), struct srn_ep, work);
 
-	/* A process that has no CPU now may have the lock. The others need not wait for it. */
+	/* A process that waits for a CPU may hold the lock. Other endpoints do not wait for it. */
 	if (!mutex_trylock(&ep->lock)) {
 		srn_ep_queue(ep, 1);
 		srn_ep_put(ep);
@@ -114,7 +114,10 @@ void srn_ep_queue(struct srn_ep *ep, unsigned long delay)
 	srn_ep_get(ep);
 	if (mod_delayed_work(ep->dev->cm_wq, &ep->work, delay))
 		srn_ep_put(ep);
-	/* Nothing may stay in the queue that goes with the link. One of the two sees the other. */
+	/*
+	 * The queue is freed with the link, so a closed endpoint must leave no timer in it. Either
+	 * srn_ep_close() cancels what was queued here, or the state that it has set is seen here.
+	 */
 	if (READ_ONCE(ep->state) == SRN_EP_CLOSED && cancel_delayed_work(&ep->work))
 		srn_ep_put(ep);
 }

@@ -155,8 +155,9 @@ static void handle_request(struct srn_ep *ep)
 }
 
 /*
- * The consumer has all the time that it wants, but if nobody has told it of the request, or its
- * listener is gone, and so, it seems, is the consumer.
+ * A consumer that knows of the request may take as long as it wants to decide. The request is
+ * closed in two cases: the core has not told the consumer of it in time, or the listener is gone,
+ * and its consumer seems to be gone as well.
  */
 static void requested(struct srn_ep *ep)
 {
