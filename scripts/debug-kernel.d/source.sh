@@ -10,6 +10,8 @@ INSTALLED=linux-source-6.1
 SUITE=trixie-backports
 # The one that is known to work; where the mirror has it no more, the newest one of the suite.
 KNOWN=linux-source-7.3=7.3.4-1~bpo13+1
+# Changes only User Mode Linux, for uml-smp.
+PATCH_7=$CONFIGS/uml-smp.patch
 
 # apt with the lists of SUITE only, without a look at what this host has installed.
 apt_of_suite()
@@ -82,7 +84,7 @@ source_version()
 	if [[ $SERIES == 6.1 ]]; then
 		dpkg-query -W -f '${Version}' "$INSTALLED"
 	else
-		cat "$ROOT/7.x.version"
+		cat "$ROOT/7.x.version" "$PATCH_7"
 	fi
 }
 
@@ -97,6 +99,12 @@ source_archive()
 	fi
 }
 
+patch_source()
+{
+	[[ $SERIES == 6.1 ]] || patch -d "$1" -p1 -s --no-backup-if-mismatch < "$PATCH_7" ||
+		die "$PATCH_7 does not fit this kernel"
+}
+
 # Set SOURCE: one tree for all kinds of a series; each is built outside of it.
 unpack_source()
 {
@@ -109,6 +117,7 @@ unpack_source()
 	rm -rf "$SOURCE" "$SOURCE.new"
 	mkdir -p "$SOURCE.new"
 	source_archive | tar -x --strip-components=1 -C "$SOURCE.new"
+	patch_source "$SOURCE.new"
 	source_version > "$SOURCE.new/.version"
 	mv "$SOURCE.new" "$SOURCE"
 }
