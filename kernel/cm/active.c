@@ -39,8 +39,7 @@ static enum srn_counter failure_counter(const struct srn_ep *ep, int status)
 void srn_ep_connect_failed(struct srn_ep *ep, int status)
 {
 	srn_count(ep->dev->counters, failure_counter(ep, status));
-	srn_report_failed(ep, status);
-	srn_ep_close(ep, false);
+	srn_ep_end(ep, status, false);
 }
 
 static int address_len(const struct sockaddr_storage *a)
@@ -63,10 +62,15 @@ static void set_any_port(struct sockaddr_storage *a)
 	((struct sockaddr_in *)a)->sin_port = 0;
 }
 
-/* A port of TCP's choice has nobody on it, not even a connection that is waiting for its end. */
+/*
+ * The core's mapped addresses are not used: they come from the port mapper, which any process can
+ * pretend to be. Nor are they needed, since the link's ports are those of TCP.
+ *
+ * A port of TCP's choice has nobody on it, not even a connection that is waiting for its end.
+ */
 static int bind_local(struct srn_ep *ep, bool any_port)
 {
-	struct sockaddr_storage local = ep->cm_id->m_local_addr;
+	struct sockaddr_storage local = ep->cm_id->local_addr;
 
 	add_scope(ep, &local);
 	if (any_port)
@@ -78,7 +82,7 @@ static int bind_local(struct srn_ep *ep, bool any_port)
 
 static int start_connect(struct srn_ep *ep, bool any_port)
 {
-	struct sockaddr_storage remote = ep->cm_id->m_remote_addr;
+	struct sockaddr_storage remote = ep->cm_id->remote_addr;
 	int ret;
 
 	ret = srn_sock_create(ep->dev->net, remote.ss_family, &ep->sock);
@@ -130,7 +134,7 @@ static int first_connect(struct srn_ep *ep)
  * @cm_id: connection
  * @param: queue pair, read depths, private data
  *
- * Does not wait for the peer; srn_report_connected() or srn_report_failed() tell the outcome.
+ * Does not wait for the peer; srn_report_connected() or srn_ep_end() tell the outcome.
  *
  * Context: process.
  */
@@ -143,9 +147,9 @@ int srn_cm_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 
 	if (param->private_data_len > SRN_MPA_MAX_PRIVATE - SRN_MPA_ENHANCED)
 		return -EINVAL;
-	if (cm_id->m_local_addr.ss_family != cm_id->m_remote_addr.ss_family)
+	if (cm_id->local_addr.ss_family != cm_id->remote_addr.ss_family)
 		return -EAFNOSUPPORT;
-	ep = srn_ep_alloc(dev, SRN_EP_CONNECTING);
+	ep = srn_ep_alloc(dev, SRN_EP_CONNECTING, NULL);
 	if (!ep)
 		return -ENOMEM;
 	srn_ep_get(ep);
@@ -218,8 +222,7 @@ static void refuse_reply(struct srn_ep *ep, u8 ecode)
 	iov.iov_base = fpdu;
 	iov.iov_len = srn_frame_terminate(&framer, fpdu, payload, len);
 	kernel_sendmsg(ep->sock, &msg, &iov, 1, iov.iov_len);
-	srn_report_failed(ep, -EPROTO);
-	srn_ep_close(ep, true);
+	srn_ep_end(ep, -EPROTO, true);
 }
 
 /* A Read is one of those that the peer must be able to serve. Return: SRN_RTR_NONE if none fits. */
@@ -273,50 +276,6 @@ static void note_depths_of_reject(struct srn_ep *ep)
 		ep->ird = f->ord;
 }
 
-/* An id whose consumer has asked, by what its handler returned, for it to be destroyed. */
-struct unwanted {
-	struct work_struct work;
-	struct iw_cm_id *cm_id;
-};
-
-static void destroy_unwanted(struct work_struct *work)
-{
-	struct unwanted *u = container_of(work, struct unwanted, work);
-
-	iw_destroy_cm_id(u->cm_id);
-	kfree(u);
-}
-
-static void destroy_later(struct iw_cm_id *cm_id)
-{
-	struct unwanted *u = kmalloc(sizeof(*u), GFP_KERNEL | __GFP_NOFAIL);
-
-	INIT_WORK(&u->work, destroy_unwanted);
-	u->cm_id = cm_id;
-	queue_work(srn_wq, &u->work);
-}
-
-/*
- * The consumer's handler is called without ep->lock: it may do to the queue pair whatever it
- * wants. An end of the connection is reported afterwards.
- */
-static void report_connected(struct srn_ep *ep)
-{
-	struct iw_cm_id *cm_id = ep->cm_id;
-
-	ep->state = SRN_EP_REPORTING;
-	mutex_unlock(&ep->lock);
-	if (srn_report_connected(ep))
-		destroy_later(cm_id);
-	mutex_lock(&ep->lock);
-	srn_report_end(ep->qp);
-	ep->state = SRN_EP_ESTABLISHED;
-	if (!ep->lost)
-		return;
-	srn_report_closed(ep);
-	srn_ep_close(ep, false);
-}
-
 static void handle_reply(struct srn_ep *ep)
 {
 	const char *reason = NULL;
@@ -343,16 +302,15 @@ static void handle_reply(struct srn_ep *ep)
 	}
 	srn_sock_unhook(ep->sock->sk);
 	srn_ep_note_addresses(ep);
-	srn_report_begin(ep->qp);
 	ret = srn_qp_connect(ep->qp, ep, ep->sock, &conn);
 	if (ret) {
-		srn_report_end(ep->qp);
 		srn_ep_connect_failed(ep, ret);
 		return;
 	}
 	ep->sock = NULL;
+	ep->state = SRN_EP_ESTABLISHED;
 	srn_count(ep->dev->counters, SRN_COUNT_CONNECTS);
-	report_connected(ep);
+	srn_report_connected(ep);
 }
 
 /* Errors that the core tells apart: refused, unreachable, anything else. */
@@ -412,16 +370,10 @@ static void wait_reply(struct srn_ep *ep)
  * srn_ep_active_work - go on with connecting
  * @ep: endpoint in CONNECTING or WAIT_REPLY
  *
- * It does nothing before the core has taken its first event. Until then the caller of connect may
- * hold a lock that a report to the consumer needs, and the core may wait for the end of a report.
- *
  * Context: process, ep->lock held.
  */
 void srn_ep_active_work(struct srn_ep *ep)
 {
-	/* Acquire: pairs with core_took_it(), which queues this work. */
-	if (!smp_load_acquire(&ep->core_knows))
-		return;
 	if (ep->state == SRN_EP_CONNECTING)
 		connecting(ep);
 	if (ep->state == SRN_EP_WAIT_REPLY)

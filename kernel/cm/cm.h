@@ -10,12 +10,12 @@
  *	active				passive
  *	CONNECTING	SYN sent	WAIT_REQUEST	accepted
  *	WAIT_REPLY	request sent	REQUESTED	told the consumer
- *	REPORTING	the consumer is being told
  *	ESTABLISHED	the socket belongs to the QP's stream
+ *	ENDED		the socket is gone; the consumer has to be told
  *	CLOSED
  *
- * Events to the core are sent under ep->lock, so that they are in order: exactly one
- * CONNECT_REPLY or ESTABLISHED, then one CLOSE. report.c says what the consumer hears of them.
+ * The core gets exactly one CONNECT_REPLY or ESTABLISHED, then one CLOSE. report.c says what the
+ * consumer hears of them, reporter.c from whom.
  *
  * Lock order: ep->lock of a connection, that of its listener; ep->lock, qp->conn_mutex.
  * ports_mutex is taken before either.
@@ -35,14 +35,15 @@
 
 struct srn_qp;
 struct srn_port;
+struct srn_reporter;
 
 enum srn_ep_state {
 	SRN_EP_CONNECTING,
 	SRN_EP_WAIT_REPLY,
 	SRN_EP_WAIT_REQUEST,
 	SRN_EP_REQUESTED,
-	SRN_EP_REPORTING,
 	SRN_EP_ESTABLISHED,
+	SRN_EP_ENDED,
 	SRN_EP_LISTENING,
 	SRN_EP_CLOSED,
 };
@@ -62,9 +63,13 @@ struct srn_ep {
 	enum srn_ep_state state;
 	struct iw_cm_id *cm_id;		/* with a reference */
 	iw_cm_handler consumer;		/* whose place at @cm_id report.c has taken */
+	struct srn_reporter *reporter;	/* with a reference; does not change */
+	struct list_head report_node;	/* in its list, under dev->lock */
 	bool core_knows;		/* the core has taken the event that came first */
-	bool forwarded;			/* passive: the consumer has been told of the request */
-	bool lost;			/* in REPORTING: the connection has ended already */
+	bool forwarded;			/* passive: the core has taken the request */
+	struct iw_cm_id *request;	/* passive: its id, of which no consumer knows yet */
+	bool tell_connected;		/* the consumer has to be told that the connection is there */
+	int status;			/* in ENDED: why no connection came of it, or 0 */
 	struct srn_qp *qp;		/* with a reference */
 	struct socket *sock;		/* until the stream has it */
 	struct delayed_work work;	/* holds a reference while queued */
@@ -93,11 +98,13 @@ struct srn_ep {
 	struct list_head half_open;	/* listener: children before REQUESTED, oldest first */
 	struct list_head half_open_node;	/* child: there; both under dev->lock */
 	u32 num_half_open;
+	u32 num_untold;			/* requests that its consumer has to be told of */
 	u32 backlog;
 };
 
 /* ep.c */
-struct srn_ep *srn_ep_alloc(struct srn_device *dev, enum srn_ep_state state);
+struct srn_ep *srn_ep_alloc(struct srn_device *dev, enum srn_ep_state state,
+			    struct srn_ep *listener);
 struct srn_ep *srn_ep_get(struct srn_ep *ep);
 void srn_ep_put(struct srn_ep *ep);
 void srn_ep_hook(struct srn_ep *ep);
@@ -105,6 +112,7 @@ void srn_ep_queue(struct srn_ep *ep, unsigned long delay);
 void srn_ep_wait(struct srn_ep *ep);
 void srn_ep_set_deadline(struct srn_ep *ep, unsigned long delay);
 void srn_ep_note_addresses(struct srn_ep *ep);
+void srn_ep_end(struct srn_ep *ep, int status, bool polite);
 void srn_ep_close(struct srn_ep *ep, bool polite);
 int srn_ep_take_qp(struct srn_ep *ep, u32 qpn);
 struct srn_ep *srn_ep_find_request(struct iw_cm_id *cm_id);
@@ -120,13 +128,20 @@ void srn_report_init(struct srn_ep *ep);
 int srn_report_request(struct srn_ep *ep);
 int srn_report_connecting(struct srn_ep *ep);
 void srn_report_accepted(struct srn_ep *ep);
+void srn_report_connected(struct srn_ep *ep);
+void srn_report_ended(struct srn_ep *ep);
 void srn_report_wait(struct srn_ep *ep);
-int srn_report_connected(struct srn_ep *ep);
-void srn_report_failed(struct srn_ep *ep, int status);
-void srn_report_closed(struct srn_ep *ep);
-void srn_report_begin(struct srn_qp *qp);
-void srn_report_end(struct srn_qp *qp);
+void srn_report_listener_gone(struct srn_ep *listener);
+void srn_report_tell(struct srn_ep *ep);
+struct ib_qp *srn_report_get_qp(struct ib_device *ibdev, int qpn);
+void srn_report_claim(struct srn_qp *qp, struct srn_ep *ep);
 void srn_report_rem_ref(struct ib_qp *ibqp);
+
+/* reporter.c */
+struct srn_reporter *srn_reporter_get(struct srn_device *dev);
+struct srn_reporter *srn_reporter_share(struct srn_reporter *r);
+void srn_reporter_put(struct srn_reporter *r);
+void srn_reporter_queue(struct srn_ep *ep);
 
 /* active.c */
 int srn_cm_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param);

@@ -41,29 +41,39 @@ static void ep_work(struct work_struct *work)
  * srn_ep_alloc - new endpoint with one reference, which srn_ep_close() drops
  * @dev: device
  * @state: first state
+ * @listener: the one that it has come to, whose process is told of it; NULL: it is the caller's
  *
  * Context: process.
  */
-struct srn_ep *srn_ep_alloc(struct srn_device *dev, enum srn_ep_state state)
+struct srn_ep *srn_ep_alloc(struct srn_device *dev, enum srn_ep_state state,
+			    struct srn_ep *listener)
 {
 	struct srn_ep *ep = kzalloc(sizeof(*ep), GFP_KERNEL);
 
 	if (!ep)
 		return NULL;
+	ep->reporter = listener ? srn_reporter_share(listener->reporter) : srn_reporter_get(dev);
+	if (!ep->reporter) {
+		kfree(ep);
+		return NULL;
+	}
 	if (state != SRN_EP_LISTENING) {
 		ep->in = kmalloc(SRN_MPA_FRAME + SRN_MPA_MAX_PRIVATE, GFP_KERNEL);
 		if (!ep->in) {
+			srn_reporter_put(ep->reporter);
 			kfree(ep);
 			return NULL;
 		}
 	}
 	ep->dev = dev;
 	ep->state = state;
+	ep->listener = listener ? srn_ep_get(listener) : NULL;
 	kref_init(&ep->ref);
 	mutex_init(&ep->lock);
 	INIT_DELAYED_WORK(&ep->work, ep_work);
 	INIT_LIST_HEAD(&ep->half_open);
 	INIT_LIST_HEAD(&ep->half_open_node);
+	INIT_LIST_HEAD(&ep->report_node);
 	spin_lock_bh(&dev->lock);
 	list_add(&ep->node, &dev->endpoints);
 	spin_unlock_bh(&dev->lock);
@@ -86,6 +96,7 @@ static void ep_free(struct kref *ref)
 
 	if (ep->listener)
 		srn_ep_put(ep->listener);
+	srn_reporter_put(ep->reporter);
 	kfree(ep->private_data);
 	kfree(ep->in);
 	kfree(ep);
@@ -211,31 +222,33 @@ void srn_ep_note_addresses(struct srn_ep *ep)
  * @ep: endpoint with the core's identifier of its connection
  * @qpn: number of the queue pair, which the core has a reference on
  *
- * A process may name any number. Only its own queue pairs are meant for it.
+ * A kernel consumer's queue pair is not for processes.
  *
- * Context: process that asks for the connection, ep->lock held.
+ * Context: process that asks for the connection, ep->lock held; may sleep until the core has dealt
+ * with the end of an earlier connection.
  *
  * Return: 0; -EINVAL if there is none, or it is not in a state to be connected; -EISCONN if it
  * has a connection; -EPERM if it is somebody else's.
  */
 int srn_ep_take_qp(struct srn_ep *ep, u32 qpn)
 {
-	struct ib_qp *ibqp = srn_qp_get(&ep->dev->ibdev, qpn);
+	struct srn_qp *qp = srn_qp_find(ep->dev, qpn);
 	int ret;
 
-	if (!ibqp)
+	if (!qp)
 		return -EINVAL;
-	if (!srn_qp_is_callers(to_srn_qp(ibqp), srn_compat_rdma_id(ep->cm_id))) {
-		srn_qp_notice(to_srn_qp(ibqp), "not connected: it is not the caller's\n");
+	if (!srn_qp_is_callers(qp, srn_compat_rdma_id(ep->cm_id))) {
+		srn_qp_notice(qp, "not connected: it is not the caller's\n");
 		return -EPERM;
 	}
-	ret = srn_qp_bind(to_srn_qp(ibqp), ep);
+	srn_report_claim(qp, ep);
+	ret = srn_qp_bind(qp, ep);
 	if (ret) {
-		srn_qp_notice(to_srn_qp(ibqp), "not in a state to be connected\n");
+		srn_qp_notice(qp, "not in a state to be connected\n");
 		return ret;
 	}
-	srn_qp_add_ref(ibqp);
-	ep->qp = to_srn_qp(ibqp);
+	srn_qp_add_ref(&qp->ibqp);
+	ep->qp = qp;
 	return 0;
 }
 
@@ -276,6 +289,38 @@ void srn_ep_take_cm_id(struct srn_ep *ep, struct iw_cm_id *cm_id)
 	ep->cm_id = cm_id;
 }
 
+static void let_go_of_socket(struct srn_ep *ep, bool polite)
+{
+	if (!ep->sock)
+		return;
+	srn_sock_unhook(ep->sock->sk);
+	if (polite)
+		srn_linger(ep->dev, ep->sock);
+	else
+		srn_sock_abort(ep->sock);
+	ep->sock = NULL;
+}
+
+/**
+ * srn_ep_end - a connection has ended, or will not be
+ * @ep: endpoint with a queue pair, of whose connection the core has been told
+ * @status: 0, or the negative errno why there never was one
+ * @polite: something was sent that the peer should read
+ *
+ * Socket and queue pair can be used for something else at once. The endpoint is closed when its
+ * consumer has been told.
+ *
+ * Context: process, ep->lock held.
+ */
+void srn_ep_end(struct srn_ep *ep, int status, bool polite)
+{
+	let_go_of_socket(ep, polite);
+	srn_qp_unbind(ep->qp, ep);
+	ep->status = status;
+	WRITE_ONCE(ep->state, SRN_EP_ENDED);
+	srn_report_ended(ep);
+}
+
 /**
  * srn_ep_close - the end of an endpoint
  * @ep: endpoint, not yet CLOSED; the reference of srn_ep_alloc() goes
@@ -289,14 +334,7 @@ void srn_ep_close(struct srn_ep *ep, bool polite)
 
 	/* Before its work is cancelled: see srn_ep_queue(). */
 	WRITE_ONCE(ep->state, SRN_EP_CLOSED);
-	if (ep->sock) {
-		srn_sock_unhook(ep->sock->sk);
-		if (polite)
-			srn_linger(dev, ep->sock);
-		else
-			srn_sock_abort(ep->sock);
-		ep->sock = NULL;
-	}
+	let_go_of_socket(ep, polite);
 	if (cancel_delayed_work(&ep->work))
 		srn_ep_put(ep);
 	if (ep->qp) {
@@ -402,11 +440,7 @@ void srn_ep_qp_ended(struct srn_ep *ep)
 	mutex_lock(&ep->lock);
 	switch (ep->state) {
 	case SRN_EP_ESTABLISHED:
-		srn_report_closed(ep);
-		srn_ep_close(ep, false);
-		break;
-	case SRN_EP_REPORTING:
-		ep->lost = true;
+		srn_ep_end(ep, 0, false);
 		break;
 	case SRN_EP_CONNECTING:
 	case SRN_EP_WAIT_REPLY:
@@ -447,4 +481,5 @@ void srn_cm_device_gone(struct srn_device *dev)
 	}
 	flush_workqueue(srn_wq);
 	flush_workqueue(dev->cm_wq);
+	flush_workqueue(dev->report_wq);
 }

@@ -268,10 +268,10 @@ static int listen_on(struct srn_ep *ep, struct iw_cm_id *cm_id)
 	 * of other network namespaces, which the program cannot be reached through. It does so on
 	 * behalf of any program where a link is added.
 	 */
-	if (is_wildcard(&cm_id->m_local_addr) && !net_eq(srn_compat_net(cm_id), net))
+	if (is_wildcard(&cm_id->local_addr) && !net_eq(srn_compat_net(cm_id), net))
 		return 0;
 	mutex_lock(&ports_mutex);
-	port = port_get(net, &cm_id->m_local_addr, cm_id->afonly, ep->backlog);
+	port = port_get(net, &cm_id->local_addr, cm_id->afonly, ep->backlog);
 	ret = PTR_ERR_OR_ZERO(port);
 	if (!ret) {
 		ret = port_join(port, ep);
@@ -299,9 +299,9 @@ int srn_cm_create_listen(struct iw_cm_id *cm_id, int backlog)
 	struct srn_ep *ep;
 	int ret;
 
-	if (cm_id->m_local_addr.ss_family != AF_INET && cm_id->m_local_addr.ss_family != AF_INET6)
+	if (cm_id->local_addr.ss_family != AF_INET && cm_id->local_addr.ss_family != AF_INET6)
 		return -EAFNOSUPPORT;
-	ep = srn_ep_alloc(dev, SRN_EP_LISTENING);
+	ep = srn_ep_alloc(dev, SRN_EP_LISTENING, NULL);
 	if (!ep)
 		return -ENOMEM;
 	srn_ep_get(ep);
@@ -358,6 +358,7 @@ int srn_cm_destroy_listen(struct iw_cm_id *cm_id)
 	srn_ep_close(ep, false);
 	mutex_unlock(&ep->lock);
 	watch_orphans(ep);
+	srn_report_listener_gone(ep);
 	srn_ep_put(ep);
 	return 0;
 }

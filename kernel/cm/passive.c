@@ -64,7 +64,7 @@ static struct srn_ep *join_half_open(struct srn_ep *ep)
  */
 void srn_ep_passive_start(struct srn_ep *listener, struct socket *sock)
 {
-	struct srn_ep *ep = srn_ep_alloc(listener->dev, SRN_EP_WAIT_REQUEST);
+	struct srn_ep *ep = srn_ep_alloc(listener->dev, SRN_EP_WAIT_REQUEST, listener);
 	struct srn_ep *oldest;
 
 	if (!ep) {
@@ -77,7 +77,6 @@ void srn_ep_passive_start(struct srn_ep *listener, struct socket *sock)
 	if (listener->cm_id->tos_set)
 		srn_sock_set_tos(sock, listener->cm_id->tos);
 	mutex_lock(&ep->lock);
-	ep->listener = srn_ep_get(listener);
 	ep->sock = sock;
 	oldest = join_half_open(ep);
 	srn_ep_hook(ep);

@@ -12,14 +12,20 @@
  *   Meanwhile rdma_ucm lets nobody else act on the id.
  * - Connecting. The core is told at once that the connection is there, and that is waited for as
  *   well. It then has the one state in which whatever a process does is harmless and reaches the
- *   queue pair without delay. The consumer hears nothing of it: it is told by
- *   srn_report_connected(), when there really is a connection, or of the failure when the core
- *   takes CLOSE.
+ *   queue pair without delay. The consumer hears nothing of it.
  *
- * For both the consumer's handler is replaced by one that stands in front of it. That one runs in
- * the core's worker without any lock of the consumer's, so that waiting for it is safe even for one
- * who holds them, as rdma_ucm does. A kernel consumer may call from the core's worker itself, so it
- * does not wait; it does not act twice on an id either.
+ * The core takes events in one worker for all iWARP devices. It would call the consumer from there,
+ * who may have locks that a process holds for as long as it likes: rdma_ucm writes to the memory of
+ * the process under one. So forward() stands in front of the consumer's handler and calls nobody;
+ * the process is told by its reporter (reporter.c). srn_report_wait() is safe for that reason, too.
+ *
+ * While a consumer is told, nobody may destroy its id. The core lets go of the queue pair before an
+ * id is gone, so srn_report_rem_ref() holds that up. It is not told to which id a reference
+ * belonged. Therefore a queue pair has no more than one: the claim, which srn_report_get_qp() gives.
+ *
+ * A kernel consumer is told of the end by the core's worker itself, which has let go of the
+ * queue pair by then: iSER destroys it in its handler. It may call from that worker, so it does not
+ * wait; it does not act twice on an id either.
  *
  * Events carry what the consumer will be told by value or by number. The core copies them without
  * allocating memory, so none gets lost for lack of it.
@@ -76,34 +82,176 @@ static int event_send(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_cm_ev
 	return ret;
 }
 
+/* Return: false while a report is under way, which whoever gives back has to wait for. */
+static bool claim_given_back(struct srn_qp *qp)
+{
+	struct srn_claim *c = &qp->claim;
+	unsigned long flags;
+	bool ok;
+
+	spin_lock_irqsave(&qp->state_lock, flags);
+	ok = !c->busy;
+	if (ok)
+		*c = (struct srn_claim){ .held = c->next };
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+	return ok;
+}
+
+static bool claim_is_ours(struct srn_qp *qp, const struct srn_ep *ep)
+{
+	struct srn_claim *c = &qp->claim;
+	unsigned long flags;
+	bool ours;
+
+	spin_lock_irqsave(&qp->state_lock, flags);
+	ours = !c->ended;
+	if (ours)
+		c->ep = ep;
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+	return ours;
+}
+
+/* Return: the consumer's id stays until report_end(). */
+static bool report_begin(struct srn_ep *ep)
+{
+	struct srn_claim *c = &ep->qp->claim;
+	unsigned long flags;
+	bool ok;
+
+	spin_lock_irqsave(&ep->qp->state_lock, flags);
+	ok = c->ep == ep;
+	if (ok)
+		c->busy = true;
+	spin_unlock_irqrestore(&ep->qp->state_lock, flags);
+	return ok;
+}
+
+static void report_end(struct srn_ep *ep)
+{
+	struct srn_claim *c = &ep->qp->claim;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ep->qp->state_lock, flags);
+	c->busy = false;
+	spin_unlock_irqrestore(&ep->qp->state_lock, flags);
+	wake_up_var(c);
+}
+
+/**
+ * srn_report_get_qp - queue pair by number, for the core
+ * @ibdev: device
+ * @qpn: number
+ *
+ * The core takes a reference next, unless this fails, and gives it back by srn_report_rem_ref().
+ * To a process the number of somebody else's queue pair is as good as one that is not in use.
+ *
+ * Context: any; the caller takes the reference before it lets interrupts in.
+ *
+ * Return: the queue pair, or NULL if there is none that the caller may connect now.
+ */
+struct ib_qp *srn_report_get_qp(struct ib_device *ibdev, int qpn)
+{
+	struct srn_qp *qp = srn_qp_find(to_srn_dev(ibdev), qpn);
+	struct srn_claim *c;
+	unsigned long flags;
+	bool ok;
+
+	if (!qp)
+		return NULL;
+	if (!srn_qp_may_be_callers(qp)) {
+		srn_qp_notice(qp, "not connected: it is not the caller's\n");
+		return NULL;
+	}
+	c = &qp->claim;
+	spin_lock_irqsave(&qp->state_lock, flags);
+	ok = !c->held || (c->ended && !c->next);
+	if (ok && c->held)
+		c->next = true;
+	c->held = true;
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+	if (!ok)
+		srn_qp_notice(qp, "not connected: it has a connection\n");
+	return ok ? &qp->ibqp : NULL;
+}
+
+/**
+ * srn_report_claim - reports about a queue pair are those of this endpoint
+ * @qp: queue pair that the core has just got for it
+ * @ep: endpoint
+ *
+ * An earlier connection of it has ended, but its process may not have been told, or the core not
+ * have let go yet: that is waited for.
+ *
+ * Context: process, ep->lock held; sleeps.
+ */
+void srn_report_claim(struct srn_qp *qp, struct srn_ep *ep)
+{
+	wait_var_event(&qp->claim, claim_is_ours(qp, ep));
+}
+
+/**
+ * srn_report_rem_ref - the core lets go of a queue pair
+ * @ibqp: queue pair
+ *
+ * After that the consumer of the core's id is not called any more. A report that is under way is
+ * waited for. It waits for the consumer's locks at most, and nobody who has those waits here.
+ *
+ * Context: process, sleeps.
+ */
+void srn_report_rem_ref(struct ib_qp *ibqp)
+{
+	struct srn_qp *qp = to_srn_qp(ibqp);
+
+	wait_var_event(&qp->claim, claim_given_back(qp));
+	wake_up_var(&qp->claim);
+	srn_qp_put(qp);
+}
+
 static void core_took_it(struct srn_ep *ep)
 {
-	/* The core's state before it; pairs with srn_report_wait(). */
+	/* The core's state before it; pairs with srn_report_wait() and srn_report_tell(). */
 	smp_store_release(&ep->core_knows, true);
 	wake_up_var(&ep->core_knows);
-	/* An active one goes on with its peer only now. */
-	srn_ep_queue(ep, 0);
+	srn_reporter_queue(ep);
 	srn_ep_put(ep);
 }
 
-/*
- * The consumer of the listener gets the request with its private data, and with the addresses that
- * the connection really has: to the core any process may say that there are others.
- */
-static int forward_request(struct iw_cm_id *cm_id, const struct iw_cm_event *event)
+/* Return: the listener stays until listener_told(). */
+static bool listener_will_be_told(struct srn_ep *listener)
+{
+	bool ok;
+
+	spin_lock_bh(&listener->dev->lock);
+	ok = READ_ONCE(listener->state) == SRN_EP_LISTENING;
+	listener->num_untold += ok;
+	spin_unlock_bh(&listener->dev->lock);
+	return ok;
+}
+
+static void listener_told(struct srn_ep *listener)
+{
+	spin_lock_bh(&listener->dev->lock);
+	/* The consumer's handler has returned before it; pairs with srn_report_listener_gone(). */
+	smp_store_release(&listener->num_untold, listener->num_untold - 1);
+	spin_unlock_bh(&listener->dev->lock);
+	wake_up_var(&listener->num_untold);
+}
+
+/* The listener's consumer will be told of the request; until then the new id is ours. */
+static int forward_request(struct iw_cm_id *cm_id)
 {
 	struct srn_ep *ep = srn_ep_find_request(cm_id);
-	struct iw_cm_event full = *event;
-	int ret;
+	int ret = -ECONNABORTED;
 
 	if (!ep)
 		return -ECONNRESET;
 	WRITE_ONCE(ep->forwarded, true);
-	full.private_data = private_data(ep, &full.private_data_len);
-	event_address(&full.local_addr, &ep->local, &event->local_addr);
-	event_address(&full.remote_addr, &ep->remote, &event->remote_addr);
-	ret = ep->listener->consumer(cm_id, &full);
-	kfree(xchg(&ep->in, NULL));
+	if (listener_will_be_told(ep->listener)) {
+		/* The endpoint with it; pairs with srn_report_tell(). */
+		smp_store_release(&ep->request, cm_id);
+		srn_reporter_queue(ep);
+		ret = 0;
+	}
 	srn_ep_put(ep);
 	return ret;
 }
@@ -115,6 +263,8 @@ static int forward_close(struct iw_cm_id *cm_id, struct iw_cm_event *event)
 	struct iw_cm_event reply = *event;
 	u8 data[2 * PRIVATE_PART];
 
+	if (!consumer)
+		return 0;
 	if (!event->status)
 		return consumer(cm_id, event);
 	memcpy(data, &event->local_addr, PRIVATE_PART);
@@ -129,28 +279,16 @@ static int forward_close(struct iw_cm_id *cm_id, struct iw_cm_event *event)
 /* Stands in front of the consumer's handler. Called by the core's worker, one event at a time. */
 static int forward(struct iw_cm_id *cm_id, struct iw_cm_event *event)
 {
-	struct srn_ep *ep = event->provider_data;
-	iw_cm_handler consumer;
-
 	switch (event->event) {
 	case IW_CM_EVENT_CONNECT_REQUEST:
-		return forward_request(cm_id, event);
+		return forward_request(cm_id);
 	case IW_CM_EVENT_CONNECT_REPLY:
-		core_took_it(ep);
-		return 0;
 	case IW_CM_EVENT_ESTABLISHED:
-		consumer = ep->consumer;
-		core_took_it(ep);
-		return consumer(cm_id, event);
+		core_took_it(event->provider_data);
+		return 0;
 	default:
 		return forward_close(cm_id, event);
 	}
-}
-
-/* Stands there when the consumer is gone before the core knows of it. */
-static int forward_nothing(struct iw_cm_id *cm_id, struct iw_cm_event *event)
-{
-	return 0;
 }
 
 /**
@@ -166,7 +304,7 @@ void srn_report_init(struct srn_ep *ep)
 }
 
 /**
- * srn_report_request - tell the listener's consumer of a request
+ * srn_report_request - tell the core, and the listener's consumer, of a request
  * @ep: endpoint whose number in dev->requests the consumer decides by
  *
  * The core drops the event if it has no memory when it takes it, so that the consumer never hears
@@ -174,13 +312,16 @@ void srn_report_init(struct srn_ep *ep)
  *
  * Context: process, ep->lock and that of its listener held.
  *
- * Return: 0, or -ENOMEM if the core has no room for it now.
+ * Return: 0, or -ENOMEM if there is no room for it now: the core keeps as many as the consumer has
+ * asked for, and so does its reporter.
  */
 int srn_report_request(struct srn_ep *ep)
 {
 	struct iw_cm_id *cm_id = ep->listener->cm_id;
 	struct iw_cm_event event;
 
+	if (READ_ONCE(ep->listener->num_untold) >= ep->listener->backlog)
+		return -ENOMEM;
 	event_init(ep, cm_id, &event, IW_CM_EVENT_CONNECT_REQUEST, 0);
 	event.provider_data = (void *)(uintptr_t)ep->id;
 	trace_srn_cm_event(ep, &event);
@@ -213,8 +354,8 @@ int srn_report_connecting(struct srn_ep *ep)
 	int ret;
 
 	event_init(ep, ep->cm_id, &event, IW_CM_EVENT_CONNECT_REPLY, 0);
-	event.local_addr = ep->cm_id->m_local_addr;
-	event.remote_addr = ep->cm_id->m_remote_addr;
+	event.local_addr = ep->cm_id->local_addr;
+	event.remote_addr = ep->cm_id->remote_addr;
 	srn_report_init(ep);
 	ret = send_and_be_told(ep, &event);
 	if (ret)
@@ -223,7 +364,7 @@ int srn_report_connecting(struct srn_ep *ep)
 }
 
 /**
- * srn_report_accepted - tell that an accepted connection is there
+ * srn_report_accepted - tell the core, and the consumer, that an accepted connection is there
  * @ep: passive endpoint with the cm_id of its connection
  *
  * Context: process, ep->lock held.
@@ -233,10 +374,39 @@ void srn_report_accepted(struct srn_ep *ep)
 	struct iw_cm_event event;
 
 	event_init(ep, ep->cm_id, &event, IW_CM_EVENT_ESTABLISHED, 0);
-	trace_srn_cm_event(ep, &event);
+	ep->tell_connected = true;
 	srn_report_init(ep);
 	/* There is room: the core keeps some for each event of a connection. */
 	WARN_ON_ONCE(send_and_be_told(ep, &event));
+}
+
+/**
+ * srn_report_connected - tell the consumer that the connection it asked for is there
+ * @ep: active endpoint
+ *
+ * Context: process, ep->lock held.
+ */
+void srn_report_connected(struct srn_ep *ep)
+{
+	ep->tell_connected = true;
+	srn_reporter_queue(ep);
+}
+
+/**
+ * srn_report_ended - tell the core, and the consumer, that a connection has ended
+ * @ep: endpoint in ENDED
+ *
+ * Context: process, ep->lock held.
+ */
+void srn_report_ended(struct srn_ep *ep)
+{
+	struct srn_claim *c = &ep->qp->claim;
+
+	spin_lock_irq(&ep->qp->state_lock);
+	if (c->ep == ep)
+		c->ended = true;
+	spin_unlock_irq(&ep->qp->state_lock);
+	srn_reporter_queue(ep);
 }
 
 /**
@@ -254,113 +424,154 @@ void srn_report_wait(struct srn_ep *ep)
 }
 
 /**
- * srn_report_connected - tell the consumer that the connection it asked for is there
- * @ep: active endpoint in REPORTING
+ * srn_report_listener_gone - wait until the consumer of a listener is told nothing any more
+ * @listener: endpoint, CLOSED
  *
- * The core's reference on the queue pair keeps the consumer from going: see srn_report_rem_ref().
- *
- * Context: process, no locks; takes those of the consumer.
- *
- * Return: 0, or another value if the consumer wants its id to be destroyed. It is called no more
- * then.
+ * Context: process, none of the consumer's locks held; sleeps.
  */
-int srn_report_connected(struct srn_ep *ep)
+void srn_report_listener_gone(struct srn_ep *listener)
+{
+	wait_var_event(&listener->num_untold, !smp_load_acquire(&listener->num_untold));
+}
+
+/*
+ * The consumer of the listener gets the request with its private data, and with the addresses that
+ * the connection really has: to the core any process may say that there are others.
+ */
+static void tell_request(struct srn_ep *ep, struct iw_cm_id *cm_id)
+{
+	struct srn_ep *listener = ep->listener;
+	struct iw_cm_event event;
+	int ret = -ECONNABORTED;
+
+	if (READ_ONCE(listener->state) == SRN_EP_LISTENING &&
+	    READ_ONCE(ep->state) == SRN_EP_REQUESTED) {
+		event_init(ep, cm_id, &event, IW_CM_EVENT_CONNECT_REQUEST, 0);
+		event.provider_data = cm_id->provider_data;
+		event.private_data = private_data(ep, &event.private_data_len);
+		ret = listener->consumer(cm_id, &event);
+		kfree(xchg(&ep->in, NULL));
+	}
+	if (ret) {
+		iw_cm_reject(cm_id, NULL, 0);
+		iw_destroy_cm_id(cm_id);
+	}
+	listener_told(listener);
+}
+
+/* The consumer has asked, by what its handler returned, for its id to be destroyed. */
+static void destroy_unwanted(struct srn_ep *ep, struct iw_cm_id *cm_id)
+{
+	mutex_lock(&ep->lock);
+	ep->consumer = NULL;
+	mutex_unlock(&ep->lock);
+	iw_destroy_cm_id(cm_id);
+}
+
+/* Context: no lock, since the consumer may do to the queue pair whatever it wants. */
+static void tell_connected(struct srn_ep *ep)
 {
 	struct iw_cm_id *cm_id = ep->cm_id;
 	struct iw_cm_event event;
 	int ret;
 
-	event_init(ep, cm_id, &event, IW_CM_EVENT_CONNECT_REPLY, 0);
+	if (!report_begin(ep))
+		return;
+	event_init(ep, cm_id, &event,
+		   ep->listener ? IW_CM_EVENT_ESTABLISHED : IW_CM_EVENT_CONNECT_REPLY, 0);
 	trace_srn_cm_event(ep, &event);
-	cm_id->m_local_addr = event.local_addr;
-	cm_id->m_remote_addr = event.remote_addr;
-	event.local_addr = cm_id->local_addr;
-	event.remote_addr = cm_id->remote_addr;
-	event.private_data = private_data(ep, &event.private_data_len);
+	if (!ep->listener) {
+		cm_id->m_local_addr = event.local_addr;
+		cm_id->m_remote_addr = event.remote_addr;
+		event.local_addr = cm_id->local_addr;
+		event.remote_addr = cm_id->remote_addr;
+		event.private_data = private_data(ep, &event.private_data_len);
+	}
 	ret = ep->consumer(cm_id, &event);
-	if (ret)
-		cm_id->cm_handler = forward_nothing;
 	kfree(xchg(&ep->in, NULL));
-	return ret;
+	report_end(ep);
+	if (ret)
+		destroy_unwanted(ep, cm_id);
 }
 
-/**
- * srn_report_failed - tell that no connection comes of it
- * @ep: active endpoint after srn_report_connecting()
- * @status: negative errno
- *
- * Context: process, ep->lock held. The last event of an endpoint.
- */
-void srn_report_failed(struct srn_ep *ep, int status)
+/* Context: no lock. */
+static void tell_process_of_end(struct srn_ep *ep)
+{
+	struct iw_cm_id *cm_id = ep->cm_id;
+	struct iw_cm_event event;
+	int ret;
+
+	if (!report_begin(ep))
+		return;
+	event_init(ep, cm_id, &event, IW_CM_EVENT_CLOSE, 0);
+	if (ep->status) {
+		event.event = IW_CM_EVENT_CONNECT_REPLY;
+		event.status = ep->status;
+		event.local_addr = cm_id->local_addr;
+		event.remote_addr = cm_id->remote_addr;
+		event.private_data = private_data(ep, &event.private_data_len);
+	}
+	trace_srn_cm_event(ep, &event);
+	ret = ep->consumer(cm_id, &event);
+	report_end(ep);
+	if (ret)
+		destroy_unwanted(ep, cm_id);
+}
+
+/* Context: ep->lock held. */
+static void tell_core_of_end(struct srn_ep *ep)
 {
 	struct iw_cm_event event;
 	void *data;
 	u8 len;
 
-	event_init(ep, ep->cm_id, &event, IW_CM_EVENT_CONNECT_REPLY, status);
-	trace_srn_cm_event(ep, &event);
-	event.event = IW_CM_EVENT_CLOSE;
-	event.provider_data = ep->consumer;
-	data = private_data(ep, &len);
-	memcpy(&event.local_addr, data, min_t(size_t, len, PRIVATE_PART));
-	if (len > PRIVATE_PART)
-		memcpy(&event.remote_addr, data + PRIVATE_PART, len - PRIVATE_PART);
-	event.private_data_len = len;
-	WARN_ON_ONCE(event_send(ep, ep->cm_id, &event));
-}
-
-/**
- * srn_report_closed - tell that a connection has ended
- * @ep: established endpoint
- *
- * Context: process, ep->lock held. The last event of an endpoint.
- */
-void srn_report_closed(struct srn_ep *ep)
-{
-	struct iw_cm_event event;
-
 	event_init(ep, ep->cm_id, &event, IW_CM_EVENT_CLOSE, 0);
-	trace_srn_cm_event(ep, &event);
-	event.provider_data = ep->consumer;
+	if (ep->qp->kernel) {
+		event.provider_data = ep->consumer;
+		event.status = ep->status;
+		trace_srn_cm_event(ep, &event);
+	}
+	if (event.status) {
+		data = private_data(ep, &len);
+		memcpy(&event.local_addr, data, min_t(size_t, len, PRIVATE_PART));
+		if (len > PRIVATE_PART)
+			memcpy(&event.remote_addr, data + PRIVATE_PART, len - PRIVATE_PART);
+		event.private_data_len = len;
+	}
 	WARN_ON_ONCE(event_send(ep, ep->cm_id, &event));
 }
 
 /**
- * srn_report_begin - whoever destroys the id of a connection has to wait
- * @qp: its queue pair, not in RTS yet
- */
-void srn_report_begin(struct srn_qp *qp)
-{
-	WRITE_ONCE(qp->reporting, true);
-}
-
-/**
- * srn_report_end - the consumer has been told, or will not be
- * @qp: queue pair, after srn_report_begin()
- */
-void srn_report_end(struct srn_qp *qp)
-{
-	/* The consumer's handler has returned before it; pairs with srn_report_rem_ref(). */
-	smp_store_release(&qp->reporting, false);
-	wake_up_var(&qp->reporting);
-}
-
-/**
- * srn_report_rem_ref - the core lets go of a queue pair
- * @ibqp: queue pair
+ * srn_report_tell - tell the consumer of an endpoint what there is to tell
+ * @ep: endpoint
  *
- * After that the consumer of the core's id is not called any more. Before it lets go the core moves
- * the queue pair to ERR or SQD. If that was before the queue pair got its connection it will not
- * get one; otherwise a report that is under way is waited for. That one waits for the consumer's
- * locks at most, and nobody who has those waits for the core any more: see srn_ep_active_work().
- *
- * Context: process, sleeps.
+ * Context: the endpoint's reporter, no locks; takes those of the consumer.
  */
-void srn_report_rem_ref(struct ib_qp *ibqp)
+void srn_report_tell(struct srn_ep *ep)
 {
-	struct srn_qp *qp = to_srn_qp(ibqp);
+	struct iw_cm_id *request = xchg(&ep->request, NULL);
+	bool connected, ended;
 
-	/* Acquire: pairs with srn_report_end(). */
-	wait_var_event(&qp->reporting, !smp_load_acquire(&qp->reporting));
-	srn_qp_put(qp);
+	if (request)
+		tell_request(ep, request);
+	/* Before, the consumer's acts would not fit the core's state. Pairs with core_took_it(). */
+	if (!smp_load_acquire(&ep->core_knows))
+		return;
+	mutex_lock(&ep->lock);
+	connected = ep->tell_connected && ep->state != SRN_EP_CLOSED;
+	ep->tell_connected = false;
+	ended = ep->state == SRN_EP_ENDED;
+	mutex_unlock(&ep->lock);
+	if (connected)
+		tell_connected(ep);
+	if (!ended)
+		return;
+	if (!ep->qp->kernel)
+		tell_process_of_end(ep);
+	mutex_lock(&ep->lock);
+	if (ep->state == SRN_EP_ENDED) {
+		tell_core_of_end(ep);
+		srn_ep_close(ep, false);
+	}
+	mutex_unlock(&ep->lock);
 }

@@ -328,6 +328,7 @@ static void end_connections(struct srn_device *dev)
 	srn_cm_device_gone(dev);
 	srn_linger_flush(dev);
 	destroy_workqueue(dev->cm_wq);
+	destroy_workqueue(dev->report_wq);
 }
 
 static void srn_dealloc_driver(struct ib_device *ibdev)
@@ -341,6 +342,7 @@ static void srn_dealloc_driver(struct ib_device *ibdev)
 	WARN_ON(!xa_empty(&dev->qps));
 	WARN_ON(!xa_empty(&dev->mems));
 	WARN_ON(!xa_empty(&dev->requests));
+	WARN_ON(!list_empty(&dev->reporters));
 	srn_net_leave(dev);
 	srn_counters_free(dev->counters);
 	dev_put(dev->netdev);
@@ -378,7 +380,7 @@ static const struct ib_device_ops device_ops = {
 	.iw_connect = srn_cm_connect,
 	.iw_create_listen = srn_cm_create_listen,
 	.iw_destroy_listen = srn_cm_destroy_listen,
-	.iw_get_qp = srn_qp_get,
+	.iw_get_qp = srn_report_get_qp,
 	.iw_reject = srn_cm_reject,
 	.iw_rem_ref = srn_report_rem_ref,
 	.map_mr_sg = srn_map_mr_sg,
@@ -443,8 +445,11 @@ struct srn_device *srn_device_create(struct net_device *netdev)
 	if (!dev->counters)
 		goto err_device;
 	dev->cm_wq = alloc_ordered_workqueue("softrnic_cm_%s", WQ_MEM_RECLAIM, netdev->name);
-	if (!dev->cm_wq)
-		goto err_counters;
+	/* It waits for the core's, which is not made for reclaiming memory. */
+	dev->report_wq = alloc_workqueue("softrnic_report_%s", WQ_UNBOUND, WQ_UNBOUND_MAX_ACTIVE,
+					 netdev->name);
+	if (!dev->cm_wq || !dev->report_wq)
+		goto err_wq;
 	if (!srn_net_enter(dev)) {
 		ret = -ENODEV;
 		goto err_wq;
@@ -454,6 +459,7 @@ struct srn_device *srn_device_create(struct net_device *netdev)
 	srn_settings_init(dev);
 	spin_lock_init(&dev->lock);
 	INIT_LIST_HEAD(&dev->endpoints);
+	INIT_LIST_HEAD(&dev->reporters);
 	INIT_LIST_HEAD(&dev->lingering);
 	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC1);
 	xa_init_flags(&dev->mems, XA_FLAGS_ALLOC1);
@@ -475,8 +481,10 @@ struct srn_device *srn_device_create(struct net_device *netdev)
 	return dev;
 
 err_wq:
-	destroy_workqueue(dev->cm_wq);
-err_counters:
+	if (dev->report_wq)
+		destroy_workqueue(dev->report_wq);
+	if (dev->cm_wq)
+		destroy_workqueue(dev->cm_wq);
 	srn_counters_free(dev->counters);
 err_device:
 	ib_dealloc_device(ibdev);

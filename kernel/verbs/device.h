@@ -50,8 +50,8 @@ enum srn_limit {
  * @ibdev: what the RDMA core sees
  * @netdev: network device that it was added on; the RDMA core holds a reference
  * @net: network namespace that @netdev was in then; it waits for the link to be gone
- * @cm_wq: connection set-up, one endpoint after the other: programs with several connections expect
- *	to be told of them in the order in which they were made
+ * @cm_wq: connection set-up, one endpoint after the other
+ * @report_wq: consumers are told of connections, see cm/reporter.c
  * @id: number for messages
  * @qps: queue pairs by number
  * @mems: memory by STag index
@@ -65,6 +65,7 @@ enum srn_limit {
  * @counters: what it has done
  * @lock: protects the lists below; a leaf
  * @endpoints: connections and listeners of the connection manager
+ * @reporters: of the processes that have connections or listeners
  * @lingering: sockets that are being closed, see stream/linger.h
  * @num_lingering: how many
  * @crc: ask for CRC32C on new connections
@@ -78,6 +79,7 @@ struct srn_device {
 	struct net_device *netdev;
 	struct net *net;
 	struct workqueue_struct *cm_wq;
+	struct workqueue_struct *report_wq;
 	u32 id;
 	struct xarray qps;
 	struct xarray mems;
@@ -92,6 +94,7 @@ struct srn_device {
 
 	spinlock_t lock;	/* of the lists below */
 	struct list_head endpoints;
+	struct list_head reporters;
 	struct list_head lingering;
 	u32 num_lingering;
 	bool crc;

@@ -17,17 +17,15 @@
 #define QP_ACCESS	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC)
 
 /**
- * srn_qp_get - queue pair by number, for the iWARP connection manager
- * @ibdev: device
+ * srn_qp_find - queue pair by number
+ * @dev: device
  * @qpn: number
  *
- * Context: any. The caller takes the reference.
+ * Context: any. The caller has a reference, or takes one before it lets interrupts in.
  */
-struct ib_qp *srn_qp_get(struct ib_device *ibdev, int qpn)
+struct srn_qp *srn_qp_find(struct srn_device *dev, u32 qpn)
 {
-	struct srn_qp *qp = xa_load(&to_srn_dev(ibdev)->qps, qpn);
-
-	return qp ? &qp->ibqp : NULL;
+	return xa_load(&dev->qps, qpn);
 }
 
 /**
@@ -58,14 +56,29 @@ static void owner_init(struct srn_qp *qp)
 }
 
 /**
+ * srn_qp_may_be_callers - can it be ruled out that the queue pair is the caller's?
+ * @qp: queue pair
+ *
+ * That of a process is for itself, whatever user it has become, and for processes of the same user
+ * in the same process namespace, such as a child of it. To be the same user is not enough, since
+ * containers often have no users of their own.
+ *
+ * Context: process, spinlocks may be held.
+ */
+bool srn_qp_may_be_callers(const struct srn_qp *qp)
+{
+	if (qp->kernel || task_tgid(current) == qp->owner)
+		return true;
+	return uid_eq(current_uid(), qp->owner_uid) &&
+	       task_active_pid_ns(current) == ns_of_pid(qp->owner);
+}
+
+/**
  * srn_qp_is_callers - may who asks for a connection have it for this queue pair?
  * @qp: queue pair
  * @id: rdma_cm's identifier of the connection
  *
- * A kernel consumer's queue pair belongs to an id, or to a thread of the kernel. That of a process
- * is for itself, whatever user it has become, and for processes of the same user in the same
- * process namespace, such as a child of it. To be the same user is not enough, since containers
- * often have no users of their own.
+ * A kernel consumer's queue pair belongs to an id, or to a thread of the kernel.
  *
  * Context: process.
  */
@@ -73,10 +86,7 @@ bool srn_qp_is_callers(const struct srn_qp *qp, const struct rdma_cm_id *id)
 {
 	if (qp->kernel)
 		return id->qp ? id->qp == &qp->ibqp : current->flags & PF_KTHREAD;
-	if (task_tgid(current) == qp->owner)
-		return true;
-	return uid_eq(current_uid(), qp->owner_uid) &&
-	       task_active_pid_ns(current) == ns_of_pid(qp->owner);
+	return srn_qp_may_be_callers(qp);
 }
 
 static int check_caps(struct ib_qp_init_attr *attrs)

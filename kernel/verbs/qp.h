@@ -152,13 +152,21 @@ struct srn_qp_rx {
 	bool solicited_recv;
 };
 
+/* The reference that the RDMA core has for a connection, see cm/report.c. */
+struct srn_claim {
+	const struct srn_ep *ep;	/* whose consumer may be told of it */
+	bool held;			/* the core has one */
+	bool busy;			/* the consumer is being told something */
+	bool ended;			/* the connection has ended */
+	bool next;			/* the core has another one, for the next connection */
+};
+
 /* The most of what an idle connection keeps. Not above 2 KiB: the slab would take four. */
 struct srn_qp {
 	struct ib_qp ibqp;
 	struct srn_device *dev;
 	refcount_t refs;		/* held by the RDMA core's iWARP CM */
 	bool kernel;
-	bool reporting;			/* see cm/report.c */
 	kuid_t owner_uid;		/* of a process: who has created it */
 	struct pid *owner;
 	struct completion unused;	/* refs is 0 */
@@ -169,6 +177,7 @@ struct srn_qp {
 	enum ib_qp_state state;
 	u32 access;			/* IB_ACCESS_REMOTE_* that peers have */
 	struct srn_ep *ep;		/* connection, with a reference; state_lock */
+	struct srn_claim claim;		/* state_lock */
 	enum ib_event_type end_event;	/* raised once by end_work; 0: none */
 	bool end_raise;
 	bool end_terminate;		/* tell the peer */
@@ -236,9 +245,10 @@ int srn_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 int srn_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		 struct ib_qp_init_attr *init);
 int srn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
-struct ib_qp *srn_qp_get(struct ib_device *ibdev, int qpn);
+struct srn_qp *srn_qp_find(struct srn_device *dev, u32 qpn);
 void srn_qp_add_ref(struct ib_qp *ibqp);
 void srn_qp_put(struct srn_qp *qp);
+bool srn_qp_may_be_callers(const struct srn_qp *qp);
 bool srn_qp_is_callers(const struct srn_qp *qp, const struct rdma_cm_id *id);
 
 /* qp_state.c: life of a connection */

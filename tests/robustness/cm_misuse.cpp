@@ -14,13 +14,16 @@
 #include <atomic>
 #include <barrier>
 #include <cerrno>
+#include <condition_variable>
 #include <cstdio>
 #include <exception>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,6 +31,7 @@
 #include "cm_scene.hpp"
 #include "must.hpp"
 #include "objects.hpp"
+#include "withheld_page.hpp"
 
 namespace {
 
@@ -412,6 +416,45 @@ void used_after_setuid(const places& p, unsigned rounds) {
         });
 }
 
+// ---------------------------------------------- who does not take an event
+
+/// Connects and accepts, and leaves nothing.
+void expect_connections(const places& p) {
+    const verbs_scene verbs(p.device_file);
+    const owned_qp qp(verbs);
+    expect_own(p.where, qp.number());
+    const owned_qp other_qp(verbs);
+    if (const int code = accept_with(p.where, other_qp.number()); code != 0)
+        throw std::runtime_error(std::string("cannot accept: ") + strerrordesc_np(code));
+}
+
+/// While the kernel waits for this process to take an event, another process goes on.
+void stalled_reader(const places& p, unsigned rounds) {
+    for (unsigned round = 0; round < rounds; ++round) {
+        cm_scene cm(p.where);
+        cm.listen();
+        const robustness::withheld_page page;
+        std::mutex mutex;
+        std::condition_variable_any through;
+        // What has not worked by then will be told by whoever waits.
+        const std::jthread let_go_at_last([&](const std::stop_token& stop) {
+            std::unique_lock lock(mutex);
+            through.wait_for(lock, stop, 3 * robustness::soon(), [] { return false; });
+            page.let_go();
+        });
+        const auto first = cm.make_request();
+        if (!must(softrnic::detail::wait_readable(cm.channel(), robustness::soon())))
+            throw std::runtime_error("no event");
+        const std::jthread reader(
+            [&] { (void)raw_cm::get_event_into(cm.channel(), page.memory()); });
+        page.await_fault(robustness::soon());
+        // There are events now that nobody can be told of.
+        const std::array more{cm.make_request(), cm.make_request()};
+        in_child([&] { ends_soon("making connections", [&] { expect_connections(p); }); });
+        page.let_go();
+    }
+}
+
 void run(const std::string& name, const places& p, const std::string& count) {
     static const std::map<std::string, request_case> requests{
         {"accept-twice", {accept_twice, true}},
@@ -438,6 +481,7 @@ void run(const std::string& name, const places& p, const std::string& count) {
         {"qp-of-another-pid-namespace", refused_in_another_pid_namespace},
         {"qp-used-by-a-child", used_by_a_child},
         {"qp-used-after-setuid", used_after_setuid},
+        {"stalled-reader", stalled_reader},
     };
     const auto number = static_cast<unsigned>(std::stoul(count, nullptr, 0));
     if (const auto found = requests.find(name); found != requests.end())

@@ -78,9 +78,14 @@ std::uint32_t cm_scene::listen() {
     return id;
 }
 
-cm_scene::request cm_scene::next_request() const {
+wirepeer::tcp_stream cm_scene::make_request() const {
     auto peer = wirepeer::tcp_stream::connect(where_);
     peer.send(wirepeer::encode(wirepeer::mpa_frame{.revision = 1}));
+    return peer;
+}
+
+cm_scene::request cm_scene::next_request() const {
+    auto peer = make_request();
     const auto event = await(0, {RDMA_CM_EVENT_CONNECT_REQUEST});
     return {std::move(peer), event.id};
 }

@@ -77,6 +77,8 @@ public:
         std::uint32_t id;
     };
     [[nodiscard]] request next_request() const;
+    /// The same, but the event is left where it is.
+    [[nodiscard]] wirepeer::tcp_stream make_request() const;
 
     /// An id that knows its way to a port.
     [[nodiscard]] std::uint32_t route_to(const softrnic::address& peer) const;

@@ -231,6 +231,13 @@ result<event> get_event(int channel) {
     return event{got->uid, got->id, got->event, static_cast<int>(got->status)};
 }
 
+result<void> get_event_into(int channel, std::span<std::byte> answer) {
+    rdma_ucm_get_event body{};
+    body.response = reinterpret_cast<std::uintptr_t>(answer.data());
+    return command(channel, RDMA_USER_CM_CMD_GET_EVENT, "get_event", body,
+                   sizeof(rdma_ucm_event_resp));
+}
+
 result<event> next_event(int channel, softrnic::deadline until) {
     for (;;) {
         auto got = get_event(channel);

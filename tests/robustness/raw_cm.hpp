@@ -73,6 +73,8 @@ struct event {
 };
 /// EAGAIN if there is none.
 softrnic::result<event> get_event(int channel);
+/// The kernel writes the event there, whatever memory that is.
+softrnic::result<void> get_event_into(int channel, std::span<std::byte> answer);
 /// The next one; ETIMEDOUT if none comes in time.
 softrnic::result<event> next_event(int channel, softrnic::deadline until);
 

@@ -45,6 +45,18 @@ still_works()
 	pair "$1: rping still works" 7174 rping -s -a "$A1" -C 3 -- rping -c -a "$A1" -C 3 -V
 }
 
+stalled_reader()
+{
+	local text="a process takes no event"
+	[[ " ${CM_CASES:-stalled-reader} " == *" stalled-reader "* ]] || return 0
+	if [[ ! -e /proc/sys/vm/unprivileged_userfaultfd ]]; then
+		skip "$text" "this kernel has no userfaultfd"
+		return
+	fi
+	run_check "$text" ./cm_misuse stalled-reader "$DEVICE" "$A1" $(((CM_ROUNDS + 39) / 40))
+	still_works "$text"
+}
+
 chmod +x cm_misuse
 run_check "a link" dummy_link || finish
 for entry in "${CASES[@]}"; do
@@ -54,4 +66,5 @@ for entry in "${CASES[@]}"; do
 		$((CM_ROUNDS / part))
 	still_works "$text"
 done
+stalled_reader
 finish

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Who tells a process of its connections.
+ *
+ * A process can hold up whoever tells it something, for as long as it likes. So each has a
+ * reporter, a work item of its own for each link that it uses, which nobody else waits for.
+ * A reporter tells of one endpoint after the other, in the order in which there was something to
+ * tell: programs with several connections expect them in the order in which they were made.
+ */
+#include <linux/pid.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "cm.h"
+
+/* Everything in it is protected by dev->lock. */
+struct srn_reporter {
+	struct list_head node;		/* dev->reporters */
+	struct srn_device *dev;
+	struct pid *process;		/* NULL: threads of the kernel */
+	u32 users;			/* endpoints, and the work item while it is queued */
+	struct list_head endpoints;	/* something is to be told of them; with references */
+	struct work_struct work;
+};
+
+static struct srn_ep *next_endpoint(struct srn_reporter *r)
+{
+	struct srn_ep *ep;
+
+	spin_lock_bh(&r->dev->lock);
+	ep = list_first_entry_or_null(&r->endpoints, struct srn_ep, report_node);
+	if (ep)
+		list_del_init(&ep->report_node);
+	spin_unlock_bh(&r->dev->lock);
+	return ep;
+}
+
+static void reporter_work(struct work_struct *work)
+{
+	struct srn_reporter *r = container_of(work, struct srn_reporter, work);
+	struct srn_ep *ep;
+
+	while ((ep = next_endpoint(r))) {
+		srn_report_tell(ep);
+		srn_ep_put(ep);
+		cond_resched();
+	}
+	srn_reporter_put(r);
+}
+
+static struct srn_reporter *find_reporter(struct srn_device *dev, const struct pid *process)
+{
+	struct srn_reporter *r;
+
+	list_for_each_entry(r, &dev->reporters, node)
+		if (r->process == process)
+			return r;
+	return NULL;
+}
+
+/**
+ * srn_reporter_get - the reporter of the calling process
+ * @dev: link
+ *
+ * Context: process.
+ *
+ * Return: reporter with a reference, or NULL if there is no memory.
+ */
+struct srn_reporter *srn_reporter_get(struct srn_device *dev)
+{
+	struct pid *process = current->flags & PF_KTHREAD ? NULL : task_tgid(current);
+	struct srn_reporter *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
+	struct srn_reporter *r;
+
+	if (!fresh)
+		return NULL;
+	spin_lock_bh(&dev->lock);
+	r = find_reporter(dev, process);
+	if (!r) {
+		r = fresh;
+		r->dev = dev;
+		r->process = get_pid(process);
+		INIT_LIST_HEAD(&r->endpoints);
+		INIT_WORK(&r->work, reporter_work);
+		list_add(&r->node, &dev->reporters);
+		fresh = NULL;
+	}
+	r->users++;
+	spin_unlock_bh(&dev->lock);
+	kfree(fresh);
+	return r;
+}
+
+/**
+ * srn_reporter_share - take one more reference
+ * @r: reporter
+ */
+struct srn_reporter *srn_reporter_share(struct srn_reporter *r)
+{
+	spin_lock_bh(&r->dev->lock);
+	r->users++;
+	spin_unlock_bh(&r->dev->lock);
+	return r;
+}
+
+/**
+ * srn_reporter_put - drop a reference
+ * @r: reporter, or NULL
+ *
+ * Context: any but dev->lock held.
+ */
+void srn_reporter_put(struct srn_reporter *r)
+{
+	bool last;
+
+	if (!r)
+		return;
+	spin_lock_bh(&r->dev->lock);
+	last = !--r->users;
+	if (last)
+		list_del(&r->node);
+	spin_unlock_bh(&r->dev->lock);
+	if (!last)
+		return;
+	put_pid(r->process);
+	kfree(r);
+}
+
+/**
+ * srn_reporter_queue - there is something to tell
+ * @ep: endpoint with a reporter; srn_report_tell() is called with it
+ *
+ * Context: any.
+ */
+void srn_reporter_queue(struct srn_ep *ep)
+{
+	struct srn_reporter *r = ep->reporter;
+
+	spin_lock_bh(&r->dev->lock);
+	if (list_empty(&ep->report_node)) {
+		srn_ep_get(ep);
+		list_add_tail(&ep->report_node, &r->endpoints);
+	}
+	if (queue_work(r->dev->report_wq, &r->work))
+		r->users++;
+	spin_unlock_bh(&r->dev->lock);
+}
