@@ -20,6 +20,9 @@
 #define MAX_ROUNDS_SOFTIRQ 8
 #define TERMINATE_TIMEOUT (2 * HZ)
 
+/* Work requests for which bottom halves wait. */
+#define MAX_IN_A_ROW	64
+
 /*
  * Bytes after which a batch is closed: what TCP makes one buffer of, so that no rest of it
  * goes through the stack by itself.
@@ -35,11 +38,40 @@ static u32 batch_limit(const struct sock *sk)
 	return min_t(u32, max(segments, 1u) * mss, SRN_BATCH_BYTES);
 }
 
+/* Between two messages, with no memory access open. It changes nothing in softirq. */
+static void let_softirqs_in(void)
+{
+	rcu_read_unlock();
+	local_bh_enable();
+	local_bh_disable();
+	rcu_read_lock();
+}
+
+/*
+ * The next message. Many requests in a row that need no bytes are a reason to close the batch:
+ * others have their turn then. Return: SRN_TX_MESSAGE, or why there is none.
+ */
+static enum srn_tx_verdict next_message(struct srn_stream *s, u32 *asked)
+{
+	enum srn_tx_verdict verdict;
+	int left = MAX_IN_A_ROW;
+
+	srn_cursor_release(&s->msg.source);
+	do {
+		if (!(++*asked % MAX_IN_A_ROW))
+			let_softirqs_in();
+		verdict = s->ops->tx_next(s, &s->msg, !s->batch->bytes);
+	} while (verdict == SRN_TX_AGAIN && --left);
+	s->msg.done = 0;
+	s->msg.open = verdict == SRN_TX_MESSAGE;
+	return verdict == SRN_TX_AGAIN ? SRN_TX_FLUSH : verdict;
+}
+
 /* Fill the batch. Return: 0 or a negative errno; *verdict is why it was closed. */
 static int batch_build(struct srn_stream *s, enum srn_tx_verdict *verdict)
 {
 	struct srn_tx_batch *b = s->batch;
-	u32 limit = batch_limit(s->sock->sk);
+	u32 limit = batch_limit(s->sock->sk), asked = 0;
 	int ret = 0;
 
 	*verdict = SRN_TX_MESSAGE;
@@ -47,14 +79,9 @@ static int batch_build(struct srn_stream *s, enum srn_tx_verdict *verdict)
 	rcu_read_lock();
 	while (b->bytes < limit) {
 		if (!s->msg.open) {
-			srn_cursor_release(&s->msg.source);
-			*verdict = s->ops->tx_next(s, &s->msg, !b->bytes);
-			if (*verdict == SRN_TX_AGAIN)
-				continue;
+			*verdict = next_message(s, &asked);
 			if (*verdict != SRN_TX_MESSAGE)
 				break;
-			s->msg.done = 0;
-			s->msg.open = true;
 		}
 		ret = srn_frame_build(s, &s->msg, limit);
 		if (ret)

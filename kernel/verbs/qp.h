@@ -43,6 +43,9 @@
 
 struct srn_ep;
 
+/* Work requests that are completed before whoever waits for interrupts, or the lock, has a turn. */
+#define SRN_COMPLETE_AT_ONCE	64
+
 /* First FPDU of an initiator, RFC 6581 section 9.2. */
 enum srn_rtr {
 	SRN_RTR_NONE,

@@ -690,6 +690,31 @@ void srn_recv_flush(struct srn_qp *qp)
 	srn_qp_rx_done(&qp->stream);
 }
 
+/* Flush a few. Return: how many; fewer than allowed if no other can be. */
+static u32 flush_receives(struct srn_qp *qp, u32 most)
+{
+	struct srn_cqe cqe = {
+		.qp_num = qp->ibqp.qp_num, .status = IB_WC_WR_FLUSH_ERR, .opcode = IB_WC_RECV,
+	};
+	u32 done;
+	int ret;
+
+	lockdep_assert_held(&qp->sq.lock);
+	/* It may have been reset while the caller came here. */
+	if (!READ_ONCE(qp->ended))
+		return 0;
+	for (done = 0; done < most && !READ_ONCE(qp->rcq->overflow); done++) {
+		/* No message is being placed any more. */
+		ret = srn_rq_take(&qp->rq, qp->recv);
+		if (ret && ret != -EINVAL)
+			break;
+		cqe.wr_id = qp->recv->wr_id;
+		trace_srn_recv_complete(qp, &cqe);
+		srn_cq_push(qp->rcq, &cqe);
+	}
+	return done;
+}
+
 /**
  * srn_rq_flush - complete all receives of a queue pair as flushed
  * @qp: queue pair in ERR whose stream has been stopped
@@ -701,29 +726,17 @@ void srn_recv_flush(struct srn_qp *qp)
  */
 void srn_rq_flush(struct srn_qp *qp)
 {
-	struct srn_cqe cqe = {
-		.qp_num = qp->ibqp.qp_num, .status = IB_WC_WR_FLUSH_ERR, .opcode = IB_WC_RECV,
-	};
+	u32 left = qp->rq.depth, most, done;
 	unsigned long flags;
-	bool any = false;
-	u32 left;
-	int ret;
 
-	spin_lock_irqsave(&qp->sq.lock, flags);
-	/* It may have been reset while the caller came here. */
-	left = READ_ONCE(qp->ended) ? qp->rq.depth : 0;
-	for (; left && !READ_ONCE(qp->rcq->overflow); left--) {
-		/* No message is being placed any more. */
-		ret = srn_rq_take(&qp->rq, qp->recv);
-		if (ret && ret != -EINVAL)
-			break;
-		cqe.wr_id = qp->recv->wr_id;
-		trace_srn_recv_complete(qp, &cqe);
-		srn_cq_push(qp->rcq, &cqe);
-		any = true;
-	}
-	spin_unlock_irqrestore(&qp->sq.lock, flags);
-	if (any)
+	do {
+		most = min_t(u32, left, SRN_COMPLETE_AT_ONCE);
+		spin_lock_irqsave(&qp->sq.lock, flags);
+		done = flush_receives(qp, most);
+		spin_unlock_irqrestore(&qp->sq.lock, flags);
+		left -= done;
+	} while (left && done == most);
+	if (left != qp->rq.depth)
 		srn_cq_notify(qp->rcq, true);
 }
 

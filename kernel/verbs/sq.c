@@ -57,40 +57,64 @@ static bool complete_one(struct srn_qp *qp, u8 status)
 	return wanted;
 }
 
+/* Complete a few that are done. Return: how many; fewer than allowed if there is no other. */
+static u32 complete_done(struct srn_qp *qp, u32 most, bool *written, bool *failed)
+{
+	struct srn_sq *sq = &qp->sq;
+	struct srn_send *send;
+	u32 done = 0;
+
+	lockdep_assert_held(&sq->lock);
+	while (done < most && sq->cons != sq->sent) {
+		send = srn_sq_slot(sq, sq->cons);
+		if (srn_is_request(send) && !send->finished)
+			break;
+		*failed |= send->status != IB_WC_SUCCESS;
+		*written |= complete_one(qp, send->status);
+		done++;
+	}
+	return done;
+}
+
 /**
  * srn_sq_complete - complete what is done, in order
  * @qp: queue pair
+ *
+ * Whatever is done later has somebody of its own to complete it.
  *
  * Context: any, sq.lock not held, no memory access open. Notifies.
  */
 void srn_sq_complete(struct srn_qp *qp)
 {
-	struct srn_sq *sq = &qp->sq;
-	struct srn_send *send;
 	bool written = false, failed = false;
+	u32 left = qp->sq.depth, most, done;
+	struct srn_sq *sq = &qp->sq;
 	unsigned long flags;
 
-	spin_lock_irqsave(&sq->lock, flags);
-	while (sq->cons != sq->sent) {
-		send = srn_sq_slot(sq, sq->cons);
-		if (srn_is_request(send) && !send->finished)
-			break;
-		failed |= send->status != IB_WC_SUCCESS;
-		written |= complete_one(qp, send->status);
-	}
-	spin_unlock_irqrestore(&sq->lock, flags);
+	do {
+		most = min_t(u32, left, SRN_COMPLETE_AT_ONCE);
+		spin_lock_irqsave(&sq->lock, flags);
+		done = complete_done(qp, most, &written, &failed);
+		spin_unlock_irqrestore(&sq->lock, flags);
+		left -= done;
+	} while (left && done == most);
 	if (written)
 		srn_cq_notify(qp->scq, failed);
 }
 
-static bool flush_outstanding(struct srn_qp *qp)
+/* Flush a few, whether the kernel has them already or not. Return: as complete_done(). */
+static u32 flush_outstanding(struct srn_qp *qp, u32 most, bool *written)
 {
 	struct srn_sq *sq = &qp->sq;
 	struct srn_send *send;
-	bool any = false;
+	u32 done = 0;
 	u8 status;
 
-	while (sq->cons != sq->prod) {
+	lockdep_assert_held(&sq->lock);
+	for (; done < most; done++) {
+		if (sq->cons == sq->prod && !(qp->map && srn_sq_fetch(qp, true)))
+			break;
+		sq->next = sq->prod;
 		send = srn_sq_slot(sq, sq->cons);
 		status = send->status;
 		if (status == IB_WC_SUCCESS &&
@@ -98,10 +122,9 @@ static bool flush_outstanding(struct srn_qp *qp)
 			status = IB_WC_WR_FLUSH_ERR;
 		if (sq->cons == sq->sent)
 			sq->sent++;
-		any |= complete_one(qp, status);
+		*written |= complete_one(qp, status);
 	}
-	sq->next = sq->prod;
-	return any;
+	return done;
 }
 
 /**
@@ -109,30 +132,34 @@ static bool flush_outstanding(struct srn_qp *qp)
  * @qp: queue pair in ERR whose stream has been stopped
  *
  * A request that was executed completely succeeds, one that carries an error gets
- * it, all others are flushed.
+ * it, all others are flushed. A process that goes on posting meanwhile rings for what comes
+ * after one ring's worth.
  *
  * Context: any, sq.lock not held. Notifies.
  */
 void srn_sq_flush(struct srn_qp *qp)
 {
+	u32 left = qp->sq.depth, most, done = 0;
 	struct srn_sq *sq = &qp->sq;
+	bool written = false;
 	unsigned long flags;
-	bool any;
 
-	spin_lock_irqsave(&sq->lock, flags);
-	/* It may have been reset while the caller came here. */
-	if (!READ_ONCE(qp->ended)) {
+	do {
+		most = min_t(u32, left, SRN_COMPLETE_AT_ONCE);
+		spin_lock_irqsave(&sq->lock, flags);
+		/* It may have been reset while the caller came here. */
+		if (!READ_ONCE(qp->ended)) {
+			spin_unlock_irqrestore(&sq->lock, flags);
+			break;
+		}
+		/* What is posted from here on is rung for, so one look is enough. */
+		if (qp->map && left == sq->depth)
+			srn_doorbell_rearm(qp);
+		done = flush_outstanding(qp, most, &written);
 		spin_unlock_irqrestore(&sq->lock, flags);
-		return;
-	}
-	/* What is posted from here on is rung for, so one look is enough. */
-	if (qp->map)
-		srn_doorbell_rearm(qp);
-	while (qp->map && srn_sq_fetch(qp, true))
-		;
-	any = flush_outstanding(qp);
-	spin_unlock_irqrestore(&sq->lock, flags);
-	if (any)
+		left -= done;
+	} while (left && done == most);
+	if (written)
 		srn_cq_notify(qp->scq, true);
 }
 
