@@ -112,6 +112,7 @@ static void port_work(struct work_struct *work)
 			break;
 		cond_resched();
 		srn_sock_unhook(sock->sk);
+		srn_sock_charge_as(sock->sk, port->sock->sk);
 		srn_sock_setup(sock);
 		srn_sock_keepalive(sock);
 		/* Under the mutex the listener's link cannot go away. */

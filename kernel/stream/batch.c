@@ -3,6 +3,7 @@
  * Batches: where their memory comes from, and their way into the socket.
  */
 #include <linux/percpu.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/tcp.h>
 
@@ -15,6 +16,7 @@ static_assert(sizeof(struct srn_tx_batch) <= 32 * 1024);
 /*
  * Spare batches of a CPU: most transmissions take one and give it back at once, and an idle
  * connection owns none. Softirq has one for itself, since it interrupts those that have the other.
+ * A batch stays with a connection that is stalled, so it is taken only by those who pay for it.
  */
 struct spares {
 	struct srn_tx_batch *process;
@@ -26,24 +28,41 @@ static DEFINE_PER_CPU(struct spares, spares);
 /* What softirq copies through, for sockets that share a fragment with the task that sends. */
 static DEFINE_PER_CPU(struct page_frag, softirq_frag);
 
+static struct srn_tx_batch *alloc_batch(struct mem_cgroup *payer, bool may_sleep)
+{
+	gfp_t gfp = __GFP_NOWARN | (may_sleep ? GFP_NOIO | __GFP_NORETRY : GFP_NOWAIT) |
+		    (payer ? __GFP_ACCOUNT : 0);
+	struct mem_cgroup *before = set_active_memcg(payer);
+	struct srn_tx_batch *b = kmalloc(sizeof(*b), gfp);
+
+	set_active_memcg(before);
+	if (b)
+		b->payer = payer;
+	return b;
+}
+
 /**
  * srn_batch_get - an empty batch
+ * @payer: whose memory it shall be, or NULL for the kernel's
  * @may_sleep: process context, not softirq
  *
  * Context: any.
  *
  * Return: batch, or NULL if there is no memory.
  */
-struct srn_tx_batch *srn_batch_get(bool may_sleep)
+struct srn_tx_batch *srn_batch_get(struct mem_cgroup *payer, bool may_sleep)
 {
 	struct srn_tx_batch *b = may_sleep ? this_cpu_xchg(spares.process, NULL) :
 					     this_cpu_xchg(spares.softirq, NULL);
 
 	if (!b && !may_sleep)
 		b = this_cpu_xchg(spares.process, NULL);
+	if (b && b->payer != payer) {
+		kfree(b);
+		b = NULL;
+	}
 	if (!b)
-		b = kmalloc(sizeof(*b), __GFP_NOWARN | (may_sleep ? GFP_NOIO | __GFP_NORETRY :
-								    GFP_NOWAIT));
+		b = alloc_batch(payer, may_sleep);
 	if (b) {
 		b->bytes = 0;
 		b->num_iov = 0;

@@ -10,6 +10,8 @@
 
 #include "../verbs/mem.h"
 
+struct mem_cgroup;
+
 /* A batch is closed before it exceeds this. */
 #define SRN_BATCH_BYTES		(64 * 1024)
 #define SRN_BATCH_IOV		256
@@ -22,6 +24,7 @@
  * @num_iov: entries of @iov
  * @used: bytes of @buf
  * @num_mems: entries of @mems
+ * @payer: whose memory it is, NULL: the kernel's
  * @iter: what is left of @iov to be pushed
  * @mems: regions that @iov refers to, each with a reference
  * @iov: pieces: headers, trailers and copied payload in @buf, other payload in place
@@ -32,6 +35,7 @@ struct srn_tx_batch {
 	u32 num_iov;
 	u32 used;
 	u32 num_mems;
+	struct mem_cgroup *payer;
 	struct iov_iter iter;
 	struct srn_mem *mems[SRN_BATCH_MEMS];
 	struct kvec iov[SRN_BATCH_IOV];
@@ -66,7 +70,7 @@ static inline u8 *srn_batch_tail(struct srn_tx_batch *b)
 	return b->buf + b->used;
 }
 
-struct srn_tx_batch *srn_batch_get(bool may_sleep);
+struct srn_tx_batch *srn_batch_get(struct mem_cgroup *payer, bool may_sleep);
 void srn_batch_put(struct srn_tx_batch *b);
 bool srn_batch_put_atomic(struct srn_tx_batch *b);
 void srn_batch_void(struct srn_tx_batch *b);

@@ -2,6 +2,7 @@
 /*
  * The receive engine: bytes of the socket to FPDUs to the layer above.
  */
+#include <linux/sched/mm.h>
 #include <linux/skbuff.h>
 #include <net/tcp.h>
 
@@ -62,8 +63,6 @@ static int rx_event(struct srn_stream *s, struct srn_fpdu_event *ev)
 	case SRN_FPDU_HEADER:
 		if (!in_doubt)
 			return rx_header(s, &ev->term);
-		if (!srn_withhold_ready(s))
-			return -ENOMEM;
 		srn_count(s->counters, SRN_COUNT_WITHHELD);
 		break;
 	case SRN_FPDU_PAYLOAD:
@@ -83,29 +82,71 @@ static int rx_event(struct srn_stream *s, struct srn_fpdu_event *ev)
 	return 0;
 }
 
-/* Memory without which rx_event() did nothing. Return: 0 or -ENOMEM. */
+/*
+ * Memory without which rx_event() did nothing; or, with SRN_FPDU_MORE, for the payload at hand.
+ * Return: 0 or -ENOMEM.
+ */
 static int get_memory(struct srn_stream *s, enum srn_fpdu_event_type type, gfp_t gfp)
 {
-	if (type == SRN_FPDU_HEADER && srn_fpdu_in_doubt(&s->parser))
-		return srn_withhold_begin(s, gfp);
-	return s->ops->rx_memory(s, gfp);
+	struct mem_cgroup *before = set_active_memcg(s->payer);
+	int ret;
+
+	if (s->payer)
+		gfp |= __GFP_ACCOUNT;
+	if (type == SRN_FPDU_MORE)
+		ret = srn_withhold_grow(s, s->rx_wanted, gfp);
+	else
+		ret = s->ops->rx_memory(s, gfp);
+	set_active_memcg(before);
+	return ret;
 }
 
-/* What comes behind an event that there is no memory for is left in the socket for now. */
+/*
+ * Memory without sleeping. The reserves are for those who free memory, and what comes from there
+ * may exceed what the payer's cgroup may have.
+ */
+static int get_memory_now(struct srn_stream *s, enum srn_fpdu_event_type type)
+{
+	return get_memory(s, type, (s->payer ? GFP_NOWAIT : GFP_ATOMIC) | __GFP_NOWARN);
+}
+
+/* There is no memory for an event: what comes behind it is left in the socket for now. */
+static void starve(struct srn_stream *s, enum srn_fpdu_event_type type)
+{
+	/* The first time it may be enough that a worker can look for memory. */
+	unsigned long delay = s->rx_starved ? SRN_RETRY_DELAY : 0;
+
+	s->rx_starved = true;
+	s->rx_event = type;
+	srn_count(s->counters, SRN_COUNT_RX_NO_MEMORY);
+	queue_delayed_work(srn_tx_wq, &s->rx_work, delay);
+}
+
 static void take_event(struct srn_stream *s, struct srn_fpdu_event *ev)
 {
 	int ret = rx_event(s, ev);
 
-	if (unlikely(ret == -ENOMEM) && !get_memory(s, ev->type, GFP_ATOMIC | __GFP_NOWARN))
+	if (unlikely(ret == -ENOMEM) && !get_memory_now(s, ev->type))
 		ret = rx_event(s, ev);
-	s->rx_starved = ret == -ENOMEM;
-	if (s->rx_starved) {
-		s->rx_event = ev->type;
-		srn_count(s->counters, SRN_COUNT_RX_NO_MEMORY);
-		queue_delayed_work(srn_tx_wq, &s->rx_work, SRN_RETRY_DELAY);
-	} else if (ret) {
-		rx_violation(s, ev->term);
+	if (unlikely(ret == -ENOMEM)) {
+		starve(s, ev->type);
+		return;
 	}
+	s->rx_starved = false;
+	if (ret)
+		rx_violation(s, ev->term);
+}
+
+/* Is there room for the bytes at hand, if they have to be withheld? */
+static bool have_room(struct srn_stream *s, u32 len)
+{
+	if (likely(srn_withhold_ready(s, len)))
+		return true;
+	s->rx_wanted = len;
+	if (!get_memory_now(s, SRN_FPDU_MORE))
+		return true;
+	starve(s, SRN_FPDU_MORE);
+	return false;
 }
 
 /* What goes on in the middle of a message, as far as it is whole. Return: bytes used. */
@@ -160,6 +201,8 @@ static u32 rx_bytes(struct srn_stream *s, const u8 *data, u32 len)
 		used += whole;
 		if (whole)
 			continue;
+		if (!have_room(s, len - used))
+			break;
 		used += srn_fpdu_parse(&s->parser, data + used, len - used, &ev);
 		take_event(s, &ev);
 	}
@@ -192,11 +235,18 @@ static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int o
 	return s->rx_stopped ? len : consumed;
 }
 
-/* The event that memory was short for, once more. */
+/* What memory was short for, once more. */
 static void starved_event(struct srn_stream *s)
 {
 	struct srn_fpdu_event ev = { .type = s->rx_event };
 
+	if (ev.type == SRN_FPDU_MORE) {
+		if (srn_withhold_ready(s, s->rx_wanted) || !get_memory_now(s, ev.type))
+			s->rx_starved = false;
+		else
+			starve(s, ev.type);
+		return;
+	}
 	rcu_read_lock();
 	take_event(s, &ev);
 	s->ops->rx_pause(s);

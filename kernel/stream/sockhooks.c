@@ -2,6 +2,7 @@
 /*
  * Sockets: how they come and go, and who is called when something happens to one.
  */
+#include <linux/memcontrol.h>
 #include <linux/net.h>
 #include <net/tcp.h>
 
@@ -84,6 +85,70 @@ int srn_sock_create(struct net *net, int family, struct socket **sock)
 	WRITE_ONCE(tcp_hooks.state_change, (*sock)->sk->sk_state_change);
 	srn_sock_setup(*sock);
 	return 0;
+}
+
+#ifdef CONFIG_MEMCG
+/*
+ * What the socket holds already is charged by getting as much once more, and giving back what
+ * nobody has paid for. Interrupts of TCP do the former beyond the payer's limit.
+ */
+static bool charge_held(struct sock *sk, struct mem_cgroup *payer)
+{
+	int held = sk->sk_forward_alloc + atomic_read(&sk->sk_rmem_alloc) + sk->sk_wmem_queued;
+	bool ok;
+
+	held = sk_mem_pages(held) << PAGE_SHIFT;
+	local_bh_disable();
+	sk->sk_memcg = payer;
+	ok = !held || __sk_mem_schedule(sk, held, SK_MEM_RECV);
+	sk->sk_memcg = NULL;
+	if (ok && held)
+		__sk_mem_reclaim(sk, held);
+	local_bh_enable();
+	return ok;
+}
+#endif
+
+/**
+ * srn_sock_charge - charge what a socket holds, from now on
+ * @sk: TCP socket without a payer: it was made, or accepted, by a worker
+ * @payer: whose memory it is, or NULL for nobody's
+ *
+ * TCP charges whoever calls it when a socket is made or accepted, which for a worker is nobody.
+ * Control groups of version 1 count such memory only if asked to, and by a limit of its own: there
+ * nothing is done.
+ *
+ * Context: process, sleeps for the socket lock.
+ */
+void srn_sock_charge(struct sock *sk, struct mem_cgroup *payer)
+{
+#ifdef CONFIG_MEMCG
+	if (!mem_cgroup_sockets_enabled || !payer || !payer->css.parent ||
+	    !cgroup_subsys_on_dfl(memory_cgrp_subsys))
+		return;
+	lock_sock(sk);
+	if (!sk->sk_memcg && css_tryget(&payer->css)) {
+		if (charge_held(sk, payer))
+			sk->sk_memcg = payer;
+		else
+			css_put(&payer->css);
+	}
+	release_sock(sk);
+#endif
+}
+
+/**
+ * srn_sock_charge_as - charge what an accepted socket holds like its listener
+ * @sk: TCP socket that was accepted by a worker
+ * @listener: listening socket
+ *
+ * Context: process, sleeps for the socket lock.
+ */
+void srn_sock_charge_as(struct sock *sk, const struct sock *listener)
+{
+#ifdef CONFIG_MEMCG
+	srn_sock_charge(sk, listener->sk_memcg);
+#endif
 }
 
 /**

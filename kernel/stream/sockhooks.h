@@ -8,6 +8,8 @@
 
 #include <net/sock.h>
 
+struct mem_cgroup;
+
 /*
  * Called with the socket locked, by its owner or in softirq. Each takes
  * sk_callback_lock for reading while it uses sk_user_data.
@@ -22,6 +24,8 @@ void srn_sock_hook(struct sock *sk, const struct srn_sock_hooks *hooks, void *us
 void srn_sock_unhook(struct sock *sk);
 void srn_sock_allow_waiting(struct sock *sk);
 int srn_sock_create(struct net *net, int family, struct socket **sock);
+void srn_sock_charge(struct sock *sk, struct mem_cgroup *payer);
+void srn_sock_charge_as(struct sock *sk, const struct sock *listener);
 void srn_sock_abort(struct socket *sock);
 void srn_sock_leave(struct socket *sock);
 

@@ -2,6 +2,7 @@
 /*
  * Life of a stream: taking over a socket, giving it back.
  */
+#include <linux/sched/mm.h>
 #include <net/tcp.h>
 
 #include "../compat/compat.h"
@@ -75,11 +76,14 @@ static void receive_again(struct work_struct *work)
  * srn_stream_init - prepare a stream that has no socket yet, once in its life
  * @s: stream
  * @ops: what to do with messages
+ * @payer: whose memory it takes, which outlasts it, or NULL for the kernel's
  */
-void srn_stream_init(struct srn_stream *s, const struct srn_stream_ops *ops)
+void srn_stream_init(struct srn_stream *s, const struct srn_stream_ops *ops,
+		     struct mem_cgroup *payer)
 {
 	memset(s, 0, sizeof(*s));
 	s->ops = ops;
+	s->payer = payer;
 	tasklet_setup(&s->tx_tasklet, srn_tx_softirq);
 	INIT_DELAYED_WORK(&s->tx_work, srn_tx_work);
 	INIT_DELAYED_WORK(&s->hold_work, hold_ends);
@@ -112,6 +116,7 @@ void srn_stream_attach(struct srn_stream *s, struct socket *sock,
 {
 	s->sock = sock;
 	s->counters = params->counters;
+	srn_sock_charge(sock->sk, s->payer);
 	srn_framer_init(&s->framer, params->crc, params->tx_markers);
 	/* What is copied has less room, and the peer has to keep all of an FPDU until its CRC. */
 	s->large_fpdus = params->large_fpdus && !params->crc && !params->tx_markers;
@@ -169,11 +174,14 @@ void srn_stream_start(struct srn_stream *s)
  */
 void srn_stream_drain(struct srn_stream *s)
 {
+	/* What has come meanwhile is charged when the socket is released, by reclaim if need be. */
+	unsigned int noio = memalloc_noio_save();
 	struct sock *sk = s->sock->sk;
 
 	lock_sock(sk);
 	srn_rx_input_waiting(s, sk);
 	release_sock(sk);
+	memalloc_noio_restore(noio);
 }
 
 /**

@@ -37,8 +37,10 @@
 #include "../verbs/mem.h"
 #include "../wire/fpdu.h"
 
+struct mem_cgroup;
 struct srn_stream;
 struct srn_tx_batch;
+struct srn_withheld;
 
 /* A message to be sent. */
 struct srn_tx_msg {
@@ -139,6 +141,7 @@ struct srn_stream {
 	const struct srn_stream_ops *ops;
 	struct socket *sock;
 	struct srn_counters __percpu *counters;
+	struct mem_cgroup *payer;	/* whose memory it takes, NULL: the kernel's */
 
 	/* Transmit: fields of the active transmitter. */
 	atomic_t tx_role ____cacheline_aligned;	/* enum srn_tx_role */
@@ -159,7 +162,8 @@ struct srn_stream {
 	bool rx_stopped;
 	bool rx_starved;		/* the rest waits in the socket until there is memory for */
 	u8 rx_event;			/* this, enum srn_fpdu_event_type */
-	struct sk_buff *withheld;	/* payload whose CRC is not known yet */
+	u32 rx_wanted;			/* bytes at hand that have to be withheld */
+	struct srn_withheld *withheld;	/* payload whose CRC is not known yet */
 	struct srn_tally rx_tally;
 	struct delayed_work rx_work;	/* ends rx_starved */
 	struct srn_term_code term;	/* valid once ended with a violation */
@@ -167,7 +171,8 @@ struct srn_stream {
 	u8 term_header_len;
 };
 
-void srn_stream_init(struct srn_stream *s, const struct srn_stream_ops *ops);
+void srn_stream_init(struct srn_stream *s, const struct srn_stream_ops *ops,
+		     struct mem_cgroup *payer);
 void srn_stream_attach(struct srn_stream *s, struct socket *sock,
 		       const struct srn_stream_params *params);
 void srn_stream_detach(struct srn_stream *s);

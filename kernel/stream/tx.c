@@ -166,10 +166,11 @@ static enum round_result tx_round(struct srn_stream *s, bool may_sleep)
 	}
 	if (READ_ONCE(s->tx_hold) || s->tx_shut)
 		return ROUND_STOP;
-	s->batch = srn_batch_get(may_sleep);
+	s->batch = srn_batch_get(s->payer, may_sleep);
 	if (!s->batch) {
 		srn_count(s->counters, SRN_COUNT_NO_MEMORY);
-		return ROUND_NO_MEMORY;
+		/* A worker may look for memory. */
+		return may_sleep ? ROUND_NO_MEMORY : ROUND_SLEEP;
 	}
 	before = s->framer;
 	ret = batch_build(s, &verdict);

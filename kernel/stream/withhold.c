@@ -4,61 +4,101 @@
  *
  * Where an FPDU lies in one piece of the input, its CRC is checked where it lies. Else
  * neither its header nor a byte of its payload may be believed before the last piece is
- * there. To leave it in the socket would need a receive buffer that takes the longest
- * FPDU; so it is copied, into pages that stay no longer than the rest takes to come.
+ * there. To leave it in the socket would need a window that the longest FPDU fits into: without
+ * window scaling there is none, and with a small receive buffer, or when memory is short, TCP
+ * offers less. So it is copied, into pages that stay no longer than the rest takes to come. They
+ * are got as the payload comes: a peer makes us keep what it has sent, and no more.
  */
-#include <linux/skbuff.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
 
 #include "stream.h"
 #include "withhold.h"
 
+/* As much as the length field can say. */
+#define MAX_PAGES	DIV_ROUND_UP(U16_MAX, PAGE_SIZE)
+
 /**
- * srn_withhold_ready - is there room for the payload of the FPDU in hand?
- * @s: stream whose parser has a header that it cannot vouch for yet
- *
- * Context: the receiver.
+ * struct srn_withheld - payload of an FPDU
+ * @num_pages: entries of @pages
+ * @pages: memory, as far as the payload has come
  */
-bool srn_withhold_ready(const struct srn_stream *s)
+struct srn_withheld {
+	u32 num_pages;
+	struct page *pages[MAX_PAGES];
+};
+
+static size_t room(const struct srn_withheld *w)
 {
-	return s->withheld || !s->parser.payload_len;
+	return w ? w->num_pages * PAGE_SIZE : 0;
+}
+
+/* Where the payload will be of which so many bytes more are at hand. */
+static u32 end_of(const struct srn_fpdu_parser *p, u32 len)
+{
+	return p->payload_done + min(len, p->payload_len - p->payload_done);
 }
 
 /**
- * srn_withhold_begin - get room for the payload of the FPDU in hand
- * @s: stream whose parser has a header that it cannot vouch for yet
+ * srn_withhold_ready - is there room for what the parser is about to be given?
+ * @s: stream
+ * @len: bytes that are at hand
+ *
+ * Context: the receiver.
+ */
+bool srn_withhold_ready(const struct srn_stream *s, u32 len)
+{
+	const struct srn_fpdu_parser *p = &s->parser;
+
+	return !srn_fpdu_in_doubt(p) || p->stage != SRN_STAGE_PAYLOAD ||
+	       end_of(p, len) <= room(s->withheld);
+}
+
+/**
+ * srn_withhold_grow - get room
+ * @s: stream for which srn_withhold_ready() says no
+ * @len: bytes that are at hand
  * @gfp: how memory may be looked for
  *
- * At most 64 KiB, for as long as the peer takes to send the rest.
- *
- * Context: the receiver, where srn_withhold_ready() says no; may sleep as @gfp does.
+ * Context: the receiver; may sleep as @gfp does.
  *
  * Return: 0 or -ENOMEM.
  */
-int srn_withhold_begin(struct srn_stream *s, gfp_t gfp)
+int srn_withhold_grow(struct srn_stream *s, u32 len, gfp_t gfp)
 {
-	u32 len = s->parser.payload_len;
-	struct sk_buff *skb;
-	int err;
+	u32 end = end_of(&s->parser, len);
+	struct page *page;
 
-	skb = alloc_skb_with_frags(0, len, 0, &err, gfp);
-	if (!skb)
+	if (!s->withheld)
+		s->withheld = kzalloc(sizeof(*s->withheld), gfp);
+	if (!s->withheld)
 		return -ENOMEM;
-	skb->data_len = len;
-	skb->len = len;
-	s->withheld = skb;
+	while (room(s->withheld) < end) {
+		page = alloc_page(gfp);
+		if (!page)
+			return -ENOMEM;
+		s->withheld->pages[s->withheld->num_pages++] = page;
+	}
 	return 0;
 }
 
 /**
  * srn_withhold - keep the next bytes of the payload
- * @s: stream
+ * @s: stream that is ready for them
  * @ev: PAYLOAD event of its parser
  *
- * Context: the receiver, after srn_withhold_begin().
+ * Context: the receiver.
  */
 void srn_withhold(struct srn_stream *s, const struct srn_fpdu_event *ev)
 {
-	skb_store_bits(s->withheld, ev->offset, ev->data, ev->len);
+	u32 done = 0, at, n;
+
+	for (; done < ev->len; done += n) {
+		at = ev->offset + done;
+		n = min_t(u32, ev->len - done, PAGE_SIZE - offset_in_page(at));
+		memcpy(page_address(s->withheld->pages[at / PAGE_SIZE]) + offset_in_page(at),
+		       ev->data + done, n);
+	}
 }
 
 /**
@@ -72,19 +112,16 @@ void srn_withhold(struct srn_stream *s, const struct srn_fpdu_event *ev)
  */
 int srn_withhold_deliver(struct srn_stream *s, struct srn_term_code *term)
 {
-	struct skb_seq_state walk;
-	unsigned int done = 0, n;
-	const u8 *data;
+	u32 len = s->parser.payload_len, done = 0, n;
 	int ret = 0;
 
 	if (!s->withheld)
 		return 0;
-	skb_prepare_seq_read(s->withheld, 0, s->withheld->len, &walk);
-	while (!ret && (n = skb_seq_read(done, &data, &walk))) {
-		ret = s->ops->rx_place(s, data, n, term);
-		done += n;
+	for (; !ret && done < len; done += n) {
+		n = min_t(u32, len - done, PAGE_SIZE);
+		ret = s->ops->rx_place(s, page_address(s->withheld->pages[done / PAGE_SIZE]), n,
+				       term);
 	}
-	skb_abort_seq_read(&walk);
 	srn_withhold_end(s);
 	return ret;
 }
@@ -97,6 +134,10 @@ int srn_withhold_deliver(struct srn_stream *s, struct srn_term_code *term)
  */
 void srn_withhold_end(struct srn_stream *s)
 {
-	consume_skb(s->withheld);
+	struct srn_withheld *w = s->withheld;
+
 	s->withheld = NULL;
+	while (w && w->num_pages)
+		__free_page(w->pages[--w->num_pages]);
+	kfree(w);
 }

@@ -9,8 +9,8 @@
 
 struct srn_stream;
 
-bool srn_withhold_ready(const struct srn_stream *s);
-int srn_withhold_begin(struct srn_stream *s, gfp_t gfp);
+bool srn_withhold_ready(const struct srn_stream *s, u32 len);
+int srn_withhold_grow(struct srn_stream *s, u32 len, gfp_t gfp);
 void srn_withhold(struct srn_stream *s, const struct srn_fpdu_event *ev);
 int srn_withhold_deliver(struct srn_stream *s, struct srn_term_code *term);
 void srn_withhold_end(struct srn_stream *s);

@@ -254,6 +254,7 @@ err_number:
 err_queues:
 	free_queues(qp);
 err_count:
+	srn_qp_state_exit(qp);
 	put_pid(qp->owner);
 	srn_count_dec(dev, SRN_LIMIT_QP);
 	return ret;
@@ -283,7 +284,7 @@ int srn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	/* Somebody may have failed it once more in between. */
 	flush_work(&qp->end_work);
 	srn_watch_remove(qp);
-	srn_stream_exit(&qp->stream);
+	srn_qp_state_exit(qp);
 	free_queues(qp);
 	put_pid(qp->owner);
 	srn_count_dec(qp->dev, SRN_LIMIT_QP);

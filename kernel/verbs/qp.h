@@ -267,6 +267,7 @@ struct srn_qp_conn {
 };
 
 void srn_qp_state_init(struct srn_qp *qp);
+void srn_qp_state_exit(struct srn_qp *qp);
 bool srn_qp_set_state(struct srn_qp *qp, enum ib_qp_state to);
 int srn_qp_bind(struct srn_qp *qp, struct srn_ep *ep);
 void srn_qp_unbind(struct srn_qp *qp, struct srn_ep *ep);

@@ -3,6 +3,7 @@
  * Life of a queue pair's connection: states, start, every kind of end.
  */
 #include <linux/log2.h>
+#include <linux/memcontrol.h>
 #include <linux/slab.h>
 
 #include "../cm/cm.h"
@@ -386,7 +387,9 @@ static void qp_end_work(struct work_struct *work)
 
 /**
  * srn_qp_state_init - prepare a new queue pair's state machine
- * @qp: queue pair
+ * @qp: queue pair; what its connections take is charged to the process that makes it
+ *
+ * Context: process. srn_qp_state_exit() undoes it.
  */
 void srn_qp_state_init(struct srn_qp *qp)
 {
@@ -395,6 +398,19 @@ void srn_qp_state_init(struct srn_qp *qp)
 	mutex_init(&qp->conn_mutex);
 	INIT_WORK(&qp->end_work, qp_end_work);
 	INIT_DELAYED_WORK(&qp->close_work, close_timed_out);
-	srn_stream_init(&qp->stream, &srn_qp_stream_ops);
+	srn_stream_init(&qp->stream, &srn_qp_stream_ops,
+			qp->kernel ? NULL : get_mem_cgroup_from_mm(current->mm));
 	srn_doorbell_init(qp);
+}
+
+/**
+ * srn_qp_state_exit - undo srn_qp_state_init()
+ * @qp: queue pair that has no connection and gets none
+ *
+ * Context: process, sleeps.
+ */
+void srn_qp_state_exit(struct srn_qp *qp)
+{
+	srn_stream_exit(&qp->stream);
+	mem_cgroup_put(qp->stream.payer);
 }

@@ -1,0 +1,230 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# files: build/tests/robustness/holdings
+# timeout: 200
+#
+# What peers and processes can make the kernel keep for connections is charged to the cgroup of
+# the process that has them: payload that waits for its CRC, batches of stalled queue pairs, what
+# is in the sockets. What is not charged is bounded for each connection.
+. lib/ktap.sh
+. lib/topology.sh
+
+GROUPS_AT=/sys/fs/cgroup/charged
+SERVER=10.1.0.1 PORT=7600
+CONNECTIONS=128
+# KiB. Of a connection: what an FPDU that is not complete keeps of 65000 bytes; a batch; and what
+# nobody is charged for.
+WITHHELD=60 BATCH=32 UNCHARGED=16
+# Of the machine, for all that goes on beside the test; checks take memory themselves.
+NOISE=$((2048 * SLOW))
+
+said() { grep -q "$1" "$2"; }
+gone() { ! pgrep -x holdings > /dev/null; }
+
+cgroup()
+{
+	[[ -e /sys/fs/cgroup/cgroup.controllers ]] ||
+		mount -t cgroup2 none /sys/fs/cgroup 2> /dev/null
+	grep -qw memory /sys/fs/cgroup/cgroup.controllers 2> /dev/null || return
+	echo +memory > /sys/fs/cgroup/cgroup.subtree_control
+	mkdir -p "$GROUPS_AT"
+}
+
+# Small windows and buffers, so that what is meant fills the machine, and not what is in front.
+small_buffers()
+{
+	sysctl -qw net.ipv4.tcp_wmem="4096 16384 65536" net.ipv4.tcp_rmem="4096 32768 65536"
+}
+
+# serve HOW: in the group.
+serve()
+{
+	: > /tmp/serve.log
+	bash -c 'echo $$ > '"$GROUPS_AT"/cgroup.procs' && exec "$@"' serve \
+		./holdings serve "$SERVER" "$PORT" "$CONNECTIONS" "$1" > /tmp/serve.log 2>&1 &
+	server=$!
+	wait_listening "$PORT"
+}
+
+# peers WHAT: not in the group.
+peers()
+{
+	: > /tmp/peers.log
+	./holdings peer "$SERVER" "$PORT" "$CONNECTIONS" "$1" > /tmp/peers.log 2>&1 &
+	peer=$!
+}
+
+# connected HOW WHAT: both ends, and nothing has been sent.
+connected()
+{
+	if ! { serve "$1" && peers "$2" && wait_until 60 said ready /tmp/peers.log &&
+		wait_until 60 said ready /tmp/serve.log; }; then
+		cat /tmp/serve.log /tmp/peers.log
+		return 1
+	fi
+	before
+}
+
+disconnect()
+{
+	kill -KILL "$server" "$peer"
+	wait "$server" "$peer"
+	wait_until 20 gone && wait_until 20 no_objects
+} 2> /dev/null
+
+kib_of() { awk -v key="$1" '$1 == key { print int($2 / 1024) }' "$GROUPS_AT"/memory.stat; }
+group_kib() { echo $(($(< "$GROUPS_AT"/memory.current) / 1024)); }
+free_kib()
+{
+	echo 3 > /proc/sys/vm/drop_caches
+	awk '/^MemFree:/ { print $2 }' /proc/meminfo
+}
+
+# Whatever went before has been freed, or set up.
+memory_is_steady()
+{
+	local kib
+	kib=$(free_kib)
+	sleep 0.7
+	kib=$((kib - $(free_kib)))
+	((${kib#-} < 128))
+}
+
+before()
+{
+	wait_until 30 memory_is_steady || echo "the machine's memory is not steady"
+	was_free=$(free_kib) was_group=$(group_kib) was_kernel=$(kib_of kernel) was_sock=$(kib_of sock)
+}
+
+# In KiB: what has been added since before().
+after()
+{
+	group=$(($(group_kib) - was_group)) kernel=$(($(kib_of kernel) - was_kernel))
+	sock=$(($(kib_of sock) - was_sock))
+	machine=$((was_free - $(free_kib)))
+	echo "$CONNECTIONS connections, KiB: group $group, of it kernel $kernel, sockets $sock;" \
+		"machine $machine"
+}
+
+# for_each KIB: for as many connections as there are.
+for_each() { echo $((CONNECTIONS * $1)); }
+
+# The rest is what is kept for all of that outside of the group, the peer's side included.
+rest_is_bounded() { ((machine - group <= $(for_each "$UNCHARGED") + NOISE)); }
+
+kernel_has_kib() { (($(kib_of kernel) - was_kernel >= $1)); }
+
+payload_is_charged()
+{
+	connected accept part || return
+	kill -USR1 "$peer"
+	wait_until 30 kernel_has_kib "$(for_each "$WITHHELD")"
+	after
+	((kernel >= $(for_each "$WITHHELD"))) && rest_is_bounded
+}
+
+# Who has sent a byte of it does not make anybody keep 64 KiB.
+payload_is_kept_as_it_comes()
+{
+	connected accept byte || return
+	kill -USR1 "$peer"
+	wait_until 30 said sent /tmp/peers.log || return
+	sleep 1
+	after
+	((machine <= $(for_each "$UNCHARGED") + NOISE))
+}
+
+# kernel_stays_below KIB: for three seconds.
+kernel_stays_below()
+{
+	for _ in {1..30}; do
+		! kernel_has_kib "$1" || {
+			after
+			return 1
+		}
+		sleep 0.1
+	done
+}
+
+# Streams whose cgroup has no room wait, and go on when it has. What comes in behind that fills
+# their sockets, where TCP goes beyond the limit, and may be the end of the process; of nobody else.
+payload_is_limited()
+{
+	connected accept part || return
+	# Pages of files would make room.
+	local room=$(($(for_each "$WITHHELD") / 2))
+	echo $(((was_group - $(kib_of file) + room) * 1024)) > "$GROUPS_AT"/memory.max
+	kill -USR1 "$peer"
+	kernel_stays_below $((room + 1024)) && wait_until 30 said sent /tmp/peers.log || return
+	after
+	if ! kill -0 "$server" 2> /dev/null; then
+		echo "it was killed: $(grep "oom_kill " "$GROUPS_AT"/memory.events)"
+		((machine <= $(for_each "$UNCHARGED") + NOISE)) &&
+			grep -qx "oom_kill 1" "$GROUPS_AT"/memory.events
+		return
+	fi
+	rest_is_bounded || return
+	echo max > "$GROUPS_AT"/memory.max
+	wait_until 30 kernel_has_kib "$(for_each "$WITHHELD")" || return
+	after
+}
+
+batches_are_charged()
+{
+	connected send nothing || return
+	kill -USR1 "$server"
+	wait_until 30 said stalled /tmp/serve.log || return
+	wait_until 10 kernel_has_kib "$(for_each "$BATCH")"
+	after
+	# And more than a packet of each in the socket.
+	((kernel >= $(for_each "$BATCH") && sock >= $(for_each 16))) && rest_is_bounded
+}
+
+# Of a listener that takes no connection.
+sockets_are_charged()
+{
+	local sent
+	serve later && wait_until 60 said ready /tmp/serve.log || return
+	before
+	peers early
+	wait_until 90 said sent /tmp/peers.log || return
+	after
+	sent=$(($(awk '{ print $2 }' /tmp/peers.log) / 1024))
+	echo "sent $sent KiB"
+	# Half of it may be in the senders.
+	((sent >= $(for_each 32) && sock >= $(for_each 16)))
+}
+
+everything_is_given_back()
+{
+	# Sockets that are being closed count until TCP is done with them.
+	wait_until 60 nothing_is_charged || {
+		cat "$GROUPS_AT"/memory.stat
+		return 1
+	}
+}
+# But for a batch or two of each CPU.
+nothing_is_charged() { (($(kib_of sock) == 0 && $(kib_of kernel) < 1024)); }
+
+# check NAME FUNCTION: its figures are worth being seen.
+check()
+{
+	if run_check "$@"; then
+		note "$(cat "$CHECK_OUTPUT")"
+	fi
+	echo max > "$GROUPS_AT"/memory.max
+	disconnect
+}
+
+chmod +x holdings
+cgroup || skip_all "this kernel has no cgroup controller for memory"
+run_check "a link" dummy_link || finish
+small_buffers
+# First: what has been freed late would hide it.
+check "payload that waits for its CRC is kept as it comes" payload_is_kept_as_it_comes
+check "payload that waits for its CRC is charged" payload_is_charged
+check "payload that waits for its CRC is limited" payload_is_limited
+check "batches of stalled queue pairs are charged" batches_are_charged
+check "what waits in sockets to be accepted is charged" sockets_are_charged
+run_check "all of it is given back" everything_is_given_back
+finish
