@@ -64,7 +64,10 @@ static const struct srn_sock_hooks stream_hooks = {
 
 static void hold_ends(struct work_struct *work)
 {
-	srn_tx_unhold(container_of(to_delayed_work(work), struct srn_stream, hold_work));
+	struct srn_stream *s = container_of(to_delayed_work(work), struct srn_stream, hold_work);
+
+	WRITE_ONCE(s->tx_hold, SRN_HOLD_NOT);
+	srn_stream_kick(s);
 }
 
 static void receive_again(struct work_struct *work)

@@ -14,13 +14,15 @@
 
 /*
  * Rounds by one caller before a worker takes over, and by a worker before the others on
- * its CPU have their turn. Fewer in softirq, which nobody can interrupt.
+ * its CPU have their turn. Fewer in softirq, which nobody can interrupt, and fewest where a
+ * caller keeps bottom halves off for it.
  */
 #define MAX_ROUNDS	64
 #define MAX_ROUNDS_SOFTIRQ 8
+#define MAX_ROUNDS_ATOMIC 2
 #define TERMINATE_TIMEOUT (2 * HZ)
 
-/* Work requests for which bottom halves wait. */
+/* Work requests for which bottom halves wait; and of a batch, where one may not sleep. */
 #define MAX_IN_A_ROW	64
 
 /*
@@ -68,7 +70,7 @@ static enum srn_tx_verdict next_message(struct srn_stream *s, u32 *asked)
 }
 
 /* Fill the batch. Return: 0 or a negative errno; *verdict is why it was closed. */
-static int batch_build(struct srn_stream *s, enum srn_tx_verdict *verdict)
+static int batch_build(struct srn_stream *s, enum srn_tx_verdict *verdict, bool may_sleep)
 {
 	struct srn_tx_batch *b = s->batch;
 	u32 limit = batch_limit(s->sock->sk), asked = 0;
@@ -79,6 +81,8 @@ static int batch_build(struct srn_stream *s, enum srn_tx_verdict *verdict)
 	rcu_read_lock();
 	while (b->bytes < limit) {
 		if (!s->msg.open) {
+			if (!may_sleep && asked >= MAX_IN_A_ROW)
+				break;
 			*verdict = next_message(s, &asked);
 			if (*verdict != SRN_TX_MESSAGE)
 				break;
@@ -173,7 +177,7 @@ static enum round_result tx_round(struct srn_stream *s, bool may_sleep)
 		return may_sleep ? ROUND_NO_MEMORY : ROUND_SLEEP;
 	}
 	before = s->framer;
-	ret = batch_build(s, &verdict);
+	ret = batch_build(s, &verdict, may_sleep);
 	if (ret) {
 		/* The last FPDU is not whole: nothing of this batch may leave. */
 		s->framer = before;
@@ -212,9 +216,8 @@ static enum round_result tx_rounds(struct srn_stream *s, int *left, bool may_sle
 }
 
 /* Called by whoever found no transmitter: it is the transmitter now. */
-static void tx_run(struct srn_stream *s, bool may_sleep)
+static void tx_run(struct srn_stream *s, int left, bool may_sleep)
 {
-	int left = may_sleep ? MAX_ROUNDS : MAX_ROUNDS_SOFTIRQ;
 	enum round_result result;
 
 	do {
@@ -237,7 +240,7 @@ static void tx_run_here(struct srn_stream *s)
 {
 	unsigned int noio = memalloc_noio_save();
 
-	tx_run(s, true);
+	tx_run(s, MAX_ROUNDS, true);
 	memalloc_noio_restore(noio);
 }
 
@@ -259,10 +262,10 @@ void srn_stream_kick(struct srn_stream *s)
 		tx_run_here(s);
 }
 
-static void tx_run_softirq(struct srn_stream *s)
+static void tx_run_softirq(struct srn_stream *s, int rounds)
 {
 	srn_count(s->counters, SRN_COUNT_SOFTIRQ);
-	tx_run(s, false);
+	tx_run(s, rounds, false);
 }
 
 /**
@@ -286,7 +289,7 @@ void srn_stream_kick_async(struct srn_stream *s)
 		tasklet_schedule(&s->tx_tasklet);
 	} else {
 		local_bh_disable();
-		tx_run_softirq(s);
+		tx_run_softirq(s, MAX_ROUNDS_ATOMIC);
 		local_bh_enable();
 	}
 }
@@ -313,11 +316,11 @@ void srn_tx_softirq(struct tasklet_struct *t)
 {
 	struct srn_stream *s = from_tasklet(s, t, tx_tasklet);
 
-	tx_run_softirq(s);
+	tx_run_softirq(s, MAX_ROUNDS_SOFTIRQ);
 }
 
 /**
- * srn_tx_unhold - the peer listens now, or has been waited for long enough
+ * srn_tx_unhold - the peer listens now
  * @s: stream that may have been held
  *
  * Context: any.
