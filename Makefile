@@ -30,7 +30,7 @@ guest-module: $(B)/.deps-build machine ## build softrnic.ko for the test machine
 	@scripts/build-module "$$(scripts/kernel-dir --guest)"
 
 .PHONY: debug-module
-debug-module: $(B)/.deps-build machine ## build softrnic.ko for a debug kernel, and that kernel once (K=uml, uml-smp, qemu or kcsan)
+debug-module: $(B)/.deps-build machine ## build softrnic.ko for a debug kernel, and that kernel once (K=uml, uml-smp, qemu, kcsan or trace)
 	@scripts/build-module "$$(scripts/debug-kernel build $(K_OR_UML))/build"
 
 .PHONY: provider
@@ -83,11 +83,11 @@ test: $(if $(K),debug-module,guest-module) tests ## one test in the test machine
 	@SRN_KERNEL=$(or $(K),stock) scripts/run-tests --verbose guest $(T)
 
 .PHONY: check-debug
-check-debug: debug-module tests ## tests of the test machine on a kernel that sees mistakes (K=uml, uml-smp, qemu or kcsan; T='NAME …': not all)
+check-debug: debug-module tests ## tests of the test machine on a kernel that sees mistakes (K=uml, uml-smp, qemu, kcsan or trace; T='NAME …': not all)
 	@SRN_KERNEL=$(K_OR_UML) scripts/run-tests machine guest $(T)
 
 .PHONY: debug-kernel
-debug-kernel: ## build a debug kernel, if it is missing or its configuration changed (K=uml, uml-smp, qemu or kcsan)
+debug-kernel: ## build a debug kernel, if it is missing or its configuration changed (K=uml, uml-smp, qemu, kcsan or trace)
 	@scripts/debug-kernel build $(K_OR_UML) > /dev/null
 
 MINUTES ?= 30

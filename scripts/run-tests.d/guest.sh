@@ -88,6 +88,8 @@ read_needs()
 		value=$(header "$script" timeout)
 		OPTIONS+=(--timeout $((${value:-300} * 4)))
 	fi
+	# What is measured there shall not depend on what else this host does.
+	[[ ${SRN_KERNEL:-stock} != trace ]] || OPTIONS+=(--icount)
 	for pattern in $(header "$script" files); do
 		# Relative to the repository; build/ may be elsewhere.
 		for file in ${pattern/#build\//$BUILD/}; do

@@ -27,7 +27,7 @@ run_selftest()
 	ensure_machine
 	WORK=$(mktemp -d)
 	trap 'rm -rf "$WORK"' EXIT
-	if [[ $KERNEL != stock ]]; then
+	if [[ $KERNEL != stock && $KERNEL != trace ]]; then
 		build_module leaky
 		SELFTEST_CASES+=$LEAKY_CASE
 	fi
