@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <rdma/ib_user_verbs.h>
 
+#include <array>
 #include <cerrno>
 #include <thread>
 
@@ -206,6 +207,26 @@ TEST_F(LazyDoorbellOfTwo, WaitWhileThereAreCompletions) {
     post_to_each();
     EXPECT_EQ(poll(), 1);
     EXPECT_TRUE(kernel.doorbells.empty());
+}
+
+/// What the next one posts on account of the first completion is behind it then.
+TEST_F(LazyDoorbellOfTwo, CompleteWhatThePollThatRangReturns) {
+    srn_cqe cqe{};
+    cqe.wr_id = 7;
+    kernel.completed_by_doorbells.push_back(cqe);
+    post_to_each();
+    std::array<ibv_wc, 4> wc{};
+    ASSERT_EQ(poll_cq(cq, 4, wc.data()), 2);
+    EXPECT_EQ(wc[1].wr_id, 7U);
+}
+
+TEST_F(LazyDoorbellOfTwo, AreRungInTheOrderOfPosts) {
+    other->handle = qp->handle + 1;
+    post_to_each();
+    EXPECT_EQ(poll(), 1);
+    ASSERT_EQ(kernel.doorbells.size(), 2U);
+    EXPECT_EQ(kernel.doorbells[0].qp_handle, qp->handle);
+    EXPECT_EQ(kernel.doorbells[1].qp_handle, other->handle);
 }
 
 TEST_F(LazyDoorbellOfTwo, GetTheirTurnTogetherIfMuchWasLeft) {

@@ -43,10 +43,12 @@ public:
         return static_cast<int>(taken);
     }
 
-    /// Whether there is nothing to poll. Thread-safe, but others may poll at the same time.
-    [[nodiscard]] bool empty() const noexcept {
-        return load_relaxed(&control_->prod) == load_relaxed(&control_->cons);
+    /// How many completions there are to poll. Thread-safe, but others may poll at the same time.
+    [[nodiscard]] std::uint32_t available() const noexcept {
+        return load_relaxed(&control_->prod) - load_relaxed(&control_->cons);
     }
+
+    [[nodiscard]] bool empty() const noexcept { return available() == 0; }
 
     /// Takes out those completions that nobody has polled yet and that @unwanted returns true for.
     /// The others stay in order.

@@ -25,8 +25,7 @@ bool lazy_doorbells::turn_to(lazy_doorbell& place, bool nothing_to_poll) noexcep
     if (poster != self) poster_.store(poster == nobody ? self : several, std::memory_order_relaxed);
     if (!place.listed.load(std::memory_order_relaxed)) {
         place.listed.store(true, std::memory_order_relaxed);
-        place.next = first_.load(std::memory_order_relaxed);
-        first_.store(&place, std::memory_order_relaxed);
+        append(place);
     }
     const lazy_doorbell* const other = posted_last_.exchange(&place, std::memory_order_relaxed);
     if (other == nullptr || other == &place || other->qp->sq.ring.unseen() < worth_a_call)
@@ -41,6 +40,17 @@ bool lazy_doorbells::turn_to(lazy_doorbell& place, bool nothing_to_poll) noexcep
         much_left_ = true;
     }
     return true;
+}
+
+// They are rung in the order in which they were posted to.
+void lazy_doorbells::append(lazy_doorbell& place) noexcept {
+    place.next = nullptr;
+    if (empty()) {
+        first_.store(&place, std::memory_order_relaxed);
+    } else {
+        last_->next = &place;
+    }
+    last_ = &place;
 }
 
 bool lazy_doorbells::ring_listed() noexcept {
@@ -92,6 +102,7 @@ void lazy_doorbells::remove(lazy_doorbell& place) noexcept {
     } else {
         before->next = place.next;
     }
+    if (last_ == &place) last_ = before;
     place.listed.store(false, std::memory_order_relaxed);
 }
 

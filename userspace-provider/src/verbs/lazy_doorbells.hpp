@@ -45,12 +45,13 @@ public:
     /// True if it rang.
     bool ring_all() noexcept { return !empty() && ring_listed(); }
 
-    /// The caller has polled completions of a queue that several queue pairs send to. Rings for all
-    /// that wait if these were the last completions or if there is much to ring for: those queue
-    /// pairs that do not wait complete more meanwhile, and would get ever further ahead.
+    /// The caller is about to poll up to so many completions of a queue that several queue pairs
+    /// send to. Rings for all that wait if these are all completions or if there is much to ring
+    /// for: those queue pairs that do not wait complete more meanwhile, and would get ever further
+    /// ahead.
     template <class Completions>
-    void ring_round(const Completions& completions) noexcept {
-        if (!empty()) ring_waiting(completions.empty());
+    void ring_round(const Completions& completions, std::uint32_t polled) noexcept {
+        if (!empty()) ring_waiting(completions.available() <= polled);
     }
 
     /// As ring_all(), if the calling thread has posted to them, or several threads have.
@@ -74,13 +75,15 @@ private:
                posted_last_.load(std::memory_order_relaxed) == &place;
     }
     [[nodiscard]] bool turn_to(lazy_doorbell& place, bool nothing_to_poll) noexcept;
+    void append(lazy_doorbell& place) noexcept;
     bool ring_listed() noexcept;
     void ring_waiting(bool nothing_to_poll) noexcept;
     [[nodiscard]] bool is_much_left() const noexcept;
     bool take_off_and_ring() noexcept;
 
     queue_lock lock_;  ///< of all; held while ringing, so that nobody is destroyed meanwhile
-    std::atomic<lazy_doorbell*> first_ = nullptr;
+    std::atomic<lazy_doorbell*> first_ = nullptr;  ///< the one that was posted to first
+    lazy_doorbell* last_ = nullptr;
     std::atomic<lazy_doorbell*> posted_last_ = nullptr;
     std::atomic<pthread_t> poster_ = nobody;  ///< to those in the list
     bool much_left_ = false;                  ///< in one that the process has turned away from

@@ -89,10 +89,12 @@ void forget(queue_pair& qp) noexcept {
 int poll_cq(ibv_cq* base, int count, ibv_wc* wc) noexcept {
     if (count <= 0) return 0;
     completion_queue& cq = *cq_of(base);
+    // What this completes is returned with what others have completed: their next requests, which
+    // the caller posts on account of that, come after it.
+    if (cq.polled.several()) cq.lazy.ring_round(cq.ring, static_cast<std::uint32_t>(count));
     int polled = take(cq, count, wc);
     // There is nothing else to do. Often this completes something.
     if (polled == 0 && ring_lazy(cq)) polled = take(cq, count, wc);
-    if (polled > 0 && cq.polled.several()) cq.lazy.ring_round(cq.ring);
     return polled < 0 ? -EIO : polled;
 }
 
