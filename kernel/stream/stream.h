@@ -91,6 +91,8 @@ struct srn_stream_ops {
 	 * last thing to do has to sleep.
 	 */
 	enum srn_tx_verdict (*tx_idle)(struct srn_stream *s, bool may_sleep);
+	/* A worker is about to be asked to go on: srn_stream_take_over() may come before it. */
+	void (*tx_deferred)(struct srn_stream *s);
 
 	/* Or -ENOMEM, if nothing was done for lack of memory: rx_memory, and once more. */
 	int (*rx_begin)(struct srn_stream *s, const struct srn_rdmap_header *h, u32 payload,
@@ -181,6 +183,7 @@ void srn_stream_start(struct srn_stream *s);
 void srn_stream_kick(struct srn_stream *s);
 void srn_stream_kick_async(struct srn_stream *s);
 void srn_stream_kick_later(struct srn_stream *s);
+void srn_stream_take_over(struct srn_stream *s);
 /* Is there a transmitter, or one to come? It may have looked for work for the last time. */
 static inline bool srn_stream_transmits(const struct srn_stream *s)
 {

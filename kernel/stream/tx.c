@@ -225,6 +225,7 @@ static void tx_run(struct srn_stream *s, int left, bool may_sleep)
 		atomic_xchg(&s->tx_role, SRN_TX_TAKEN);
 		result = tx_rounds(s, &left, may_sleep);
 		if (result != ROUND_STOP) {
+			s->ops->tx_deferred(s);
 			/* The worker inherits the role. */
 			queue_delayed_work(srn_tx_wq, &s->tx_work,
 					   result == ROUND_NO_MEMORY ? SRN_RETRY_DELAY : 0);
@@ -306,6 +307,18 @@ void srn_stream_kick_later(struct srn_stream *s)
 {
 	if (tx_kick(s))
 		queue_delayed_work(srn_tx_wq, &s->tx_work, 0);
+}
+
+/**
+ * srn_stream_take_over - do what a worker was asked to do, unless it has begun
+ * @s: stream
+ *
+ * Context: process, no locks held; sleeps for the socket lock.
+ */
+void srn_stream_take_over(struct srn_stream *s)
+{
+	if (cancel_delayed_work(&s->tx_work))
+		tx_run_here(s);
 }
 
 /**

@@ -32,6 +32,7 @@
 void srn_doorbell_init(struct srn_qp *qp)
 {
 	qp->doorbell.wanted = MIN_STREAK;
+	INIT_LIST_HEAD(&qp->doorbell.deferred_entry);
 }
 
 /* Return: there has been a post already. */

@@ -14,6 +14,7 @@ struct srn_qp;
  * struct srn_doorbell - of a process's send queue, kept by the active transmitter
  * @watch_entry: in srn_watch.qps
  * @watched: it is; written with the watch's lock
+ * @deferred_entry: in srn_watch.deferred, or empty; with the watch's lock
  * @late: the watch had to transmit; consumed by the transmitter
  * @was_late: it had to the last time
  * @seen: sq_prod when the watch has looked last; with its lock
@@ -30,6 +31,7 @@ struct srn_qp;
  */
 struct srn_doorbell {
 	struct list_head watch_entry;
+	struct list_head deferred_entry;
 	bool watched;
 	bool late;
 	bool was_late;

@@ -293,6 +293,7 @@ enum srn_tx_verdict srn_qp_tx_next(struct srn_stream *s, struct srn_tx_msg *msg,
 void srn_qp_tx_built(struct srn_stream *s);
 void srn_qp_tx_pushed(struct srn_stream *s);
 enum srn_tx_verdict srn_qp_tx_idle(struct srn_stream *s, bool may_sleep);
+void srn_qp_tx_deferred(struct srn_stream *s);
 
 /* sq_fetch.c: work requests in */
 void srn_sq_prepare(struct srn_qp *qp);

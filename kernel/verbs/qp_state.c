@@ -301,6 +301,7 @@ const struct srn_stream_ops srn_qp_stream_ops = {
 	.tx_built = srn_qp_tx_built,
 	.tx_pushed = srn_qp_tx_pushed,
 	.tx_idle = srn_qp_tx_idle,
+	.tx_deferred = srn_qp_tx_deferred,
 	.rx_begin = srn_qp_rx_begin,
 	.rx_memory = srn_qp_rx_memory,
 	.rx_middle = srn_qp_rx_middle,

@@ -220,6 +220,8 @@ int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		return -EINVAL;
 	}
 	if (!qp->kernel) {
+		if (srn_watch_has_deferred(&qp->scq->watch))
+			srn_watch_take_over(qp);
 		srn_sq_prepare(qp);
 	} else {
 		spin_lock_irqsave(&qp->sq.lock, flags);
@@ -712,4 +714,18 @@ enum srn_tx_verdict srn_qp_tx_idle(struct srn_stream *s, bool may_sleep)
 	}
 	/* Who has never rung will: nobody has told him that he need not. */
 	return ring_is_open(qp) && srn_doorbell_idle(qp) ? SRN_TX_AGAIN : SRN_TX_NONE;
+}
+
+/**
+ * srn_qp_tx_deferred - a worker is about to be asked to go on
+ * @s: stream of the queue pair
+ *
+ * Context: the active transmitter.
+ */
+void srn_qp_tx_deferred(struct srn_stream *s)
+{
+	struct srn_qp *qp = stream_qp(s);
+
+	if (!qp->kernel)
+		srn_watch_defer(qp);
 }

@@ -106,6 +106,7 @@ void srn_watch_init(struct srn_watch *watch)
 {
 	spin_lock_init(&watch->lock);
 	INIT_LIST_HEAD(&watch->qps);
+	INIT_LIST_HEAD(&watch->deferred);
 	srn_compat_timer_setup(&watch->timer, look_after_some);
 }
 
@@ -158,6 +159,7 @@ void srn_watch_remove(struct srn_qp *qp)
 	spin_lock_bh(&watch->lock);
 	if (qp->doorbell.watched)
 		remove_locked(watch, qp);
+	list_del_init(&qp->doorbell.deferred_entry);
 	spin_unlock_bh(&watch->lock);
 }
 
@@ -198,5 +200,61 @@ void srn_watch_help(struct srn_qp *qp)
 	for (i = 0; i < found; i++) {
 		srn_stream_kick(&left[i]->stream);
 		srn_qp_put(left[i]);
+	}
+}
+
+/**
+ * srn_watch_defer - a worker is about to be asked to transmit for a queue pair
+ * @qp: queue pair of a process
+ *
+ * Context: its active transmitter.
+ */
+void srn_watch_defer(struct srn_qp *qp)
+{
+	struct srn_watch *watch = &qp->scq->watch;
+
+	spin_lock_bh(&watch->lock);
+	if (list_empty(&qp->doorbell.deferred_entry))
+		list_add_tail(&qp->doorbell.deferred_entry, &watch->deferred);
+	spin_unlock_bh(&watch->lock);
+}
+
+/* Return: the queue pair that has waited longest, with a reference; NULL if there is none. */
+static struct srn_qp *next_deferred(struct srn_watch *watch)
+{
+	struct srn_qp *qp, *found = NULL;
+
+	spin_lock_bh(&watch->lock);
+	while (!found && !list_empty(&watch->deferred)) {
+		qp = list_first_entry(&watch->deferred, struct srn_qp, doorbell.deferred_entry);
+		list_del_init(&qp->doorbell.deferred_entry);
+		if (refcount_inc_not_zero(&qp->refs))
+			found = qp;
+	}
+	spin_unlock_bh(&watch->lock);
+	return found;
+}
+
+/**
+ * srn_watch_take_over - transmit what a worker was asked to transmit before
+ * @qp: the queue pair that the process has rung for
+ *
+ * One worker transmits for all of them and has to share the processor with the process. Whoever
+ * the process transmits for itself would get ever further ahead of them.
+ *
+ * Context: process, no locks held; sleeps for their socket locks.
+ */
+void srn_watch_take_over(struct srn_qp *qp)
+{
+	struct srn_watch *watch = &qp->scq->watch;
+	struct srn_qp *deferred;
+	u32 i;
+
+	for (i = 0; i < MAX_HELPED; i++) {
+		deferred = next_deferred(watch);
+		if (!deferred)
+			return;
+		srn_stream_take_over(&deferred->stream);
+		srn_qp_put(deferred);
 	}
 }

@@ -18,6 +18,8 @@ struct srn_qp;
  * @timer: runs while there are any
  * @running: it does
  * @period: of it, in ns
+ * @deferred: queue pairs that a worker was asked to transmit for, in that order. It may have done
+ *	so meanwhile.
  */
 struct srn_watch {
 	spinlock_t lock;	/* of what follows */
@@ -26,6 +28,7 @@ struct srn_watch {
 	struct hrtimer timer;
 	bool running;
 	u32 period;
+	struct list_head deferred;
 };
 
 /* Is there more than one? Usually it is none, or one. */
@@ -34,10 +37,17 @@ static inline bool srn_watch_is_shared(const struct srn_watch *watch)
 	return READ_ONCE(watch->count) > 1;
 }
 
+static inline bool srn_watch_has_deferred(const struct srn_watch *watch)
+{
+	return !list_empty(&watch->deferred);
+}
+
 void srn_watch_init(struct srn_watch *watch);
 void srn_watch_exit(struct srn_watch *watch);
 void srn_watch_add(struct srn_qp *qp);
 void srn_watch_remove(struct srn_qp *qp);
 void srn_watch_help(struct srn_qp *qp);
+void srn_watch_defer(struct srn_qp *qp);
+void srn_watch_take_over(struct srn_qp *qp);
 
 #endif /* SRN_VERBS_WATCH_H */
