@@ -209,6 +209,8 @@ run_check "howto: disconnect" howto client disconnect
 run_check "the disk is gone" wait_until 30 gone
 run_check "howto: target stops again" howto server stop
 run_check "every block of the howto was run" howto_complete
-run_check "links deleted" links_deleted
+# Alone, it stays for the machine's own check to delete, which has to know the completion queues
+# that the kernel keeps for its consumers from those that a program has left.
+[[ -z $ROLE ]] || run_check "links deleted" links_deleted
 dismiss_server
 finish
