@@ -111,7 +111,12 @@ enum srn_cq_arm {
 struct srn_cq_ctrl {
 	__u32 prod;			/* written by the kernel */
 	__u32 error;			/* written by the kernel: 1 after an overflow */
-	__u8 pad0[SRN_LINE - 8];
+	/*
+	 * Written by the kernel: not 0 if a worker was asked to go on with sends that complete here.
+	 * Any doorbell of one of these queue pairs does that work, unless the worker has begun.
+	 */
+	__u32 deferred;
+	__u8 pad0[SRN_LINE - 12];
 	__u32 cons;			/* written by the user */
 	__u8 pad1[SRN_LINE - 4];
 	__u32 arm;			/* written by both, see above */

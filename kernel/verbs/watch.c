@@ -45,6 +45,16 @@ static void remove_locked(struct srn_watch *watch, struct srn_qp *qp)
 	WRITE_ONCE(qp->doorbell.watched, false);
 }
 
+/* Does nothing if it is not deferred. */
+static void remove_deferred(struct srn_qp *qp)
+{
+	struct srn_cq *cq = qp->scq;
+
+	lockdep_assert_held(&cq->watch.lock);
+	list_del_init(&qp->doorbell.deferred_entry);
+	WRITE_ONCE(cq->ctrl->deferred, !list_empty(&cq->watch.deferred));
+}
+
 /* Something is, and nobody is at work on it or waits for the peer's leave to go on. */
 static bool is_left(const struct srn_qp *qp)
 {
@@ -159,7 +169,7 @@ void srn_watch_remove(struct srn_qp *qp)
 	spin_lock_bh(&watch->lock);
 	if (qp->doorbell.watched)
 		remove_locked(watch, qp);
-	list_del_init(&qp->doorbell.deferred_entry);
+	remove_deferred(qp);
 	spin_unlock_bh(&watch->lock);
 }
 
@@ -216,6 +226,7 @@ void srn_watch_defer(struct srn_qp *qp)
 	spin_lock_bh(&watch->lock);
 	if (list_empty(&qp->doorbell.deferred_entry))
 		list_add_tail(&qp->doorbell.deferred_entry, &watch->deferred);
+	WRITE_ONCE(qp->scq->ctrl->deferred, 1);
 	spin_unlock_bh(&watch->lock);
 }
 
@@ -227,7 +238,7 @@ static struct srn_qp *next_deferred(struct srn_watch *watch)
 	spin_lock_bh(&watch->lock);
 	while (!found && !list_empty(&watch->deferred)) {
 		qp = list_first_entry(&watch->deferred, struct srn_qp, doorbell.deferred_entry);
-		list_del_init(&qp->doorbell.deferred_entry);
+		remove_deferred(qp);
 		if (refcount_inc_not_zero(&qp->refs))
 			found = qp;
 	}

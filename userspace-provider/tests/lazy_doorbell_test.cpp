@@ -237,6 +237,23 @@ TEST_F(LazyDoorbellOfTwo, GetTheirTurnTogetherIfMuchWasLeft) {
     EXPECT_EQ(kernel.doorbells.size(), 2U);
 }
 
+/// Any doorbell does what the kernel's worker has left for later.
+TEST_F(LazyDoorbellOfTwo, AreRungByAPollWhileAWorkerIsAwaited) {
+    kernel.complete({});
+    post_to_each();
+    kernel.cq_control().deferred = 1;
+    EXPECT_EQ(poll(), 1);
+    EXPECT_EQ(kernel.doorbells.size(), 1U);
+}
+
+TEST_F(LazyDoorbell, IsNotRungAloneWhileAWorkerIsAwaited) {
+    EXPECT_EQ(send(1), 0);
+    kernel.complete({});
+    kernel.cq_control().deferred = 1;
+    EXPECT_EQ(poll(), 1);
+    EXPECT_TRUE(kernel.doorbells.empty());
+}
+
 TEST_F(LazyDoorbell, WaitsAloneThoughTheLastCompletionIsPolled) {
     kernel.complete({});
     EXPECT_EQ(send(1), 0);

@@ -50,6 +50,11 @@ public:
 
     [[nodiscard]] bool empty() const noexcept { return available() == 0; }
 
+    /// Whether sends that complete here wait for a worker of the kernel. Thread-safe.
+    [[nodiscard]] bool sends_deferred() const noexcept {
+        return load_relaxed(&control_->deferred) != 0;
+    }
+
     /// Takes out those completions that nobody has polled yet and that @unwanted returns true for.
     /// The others stay in order.
     template <class Unwanted>

@@ -59,10 +59,12 @@ bool lazy_doorbells::ring_listed() noexcept {
     return take_off_and_ring();
 }
 
-void lazy_doorbells::ring_waiting(bool nothing_to_poll) noexcept {
+void lazy_doorbells::ring_waiting(bool nothing_left, bool deferred) noexcept {
     if (!lock_.try_lock()) return;
     const std::lock_guard guard(lock_, std::adopt_lock);
-    if (nothing_to_poll || is_much_left()) (void)take_off_and_ring();
+    if ((nothing_left || is_much_left()) && take_off_and_ring()) return;
+    const lazy_doorbell* const any = posted_last_.load(std::memory_order_relaxed);
+    if (deferred && any != nullptr) (void)ring(any->qp->qp, doorbell::send);
 }
 
 bool lazy_doorbells::is_much_left() const noexcept {

@@ -48,10 +48,11 @@ public:
     /// The caller is about to poll up to so many completions of a queue that several queue pairs
     /// send to. Rings for all that wait if these are all completions or if there is much to ring
     /// for: those queue pairs that do not wait complete more meanwhile, and would get ever further
-    /// ahead.
+    /// ahead. So would they of those whose work waits for a worker: any doorbell does that.
     template <class Completions>
     void ring_round(const Completions& completions, std::uint32_t polled) noexcept {
-        if (!empty()) ring_waiting(completions.available() <= polled);
+        const bool deferred = completions.sends_deferred();
+        if (!empty() || deferred) ring_waiting(completions.available() <= polled, deferred);
     }
 
     /// As ring_all(), if the calling thread has posted to them, or several threads have.
@@ -77,7 +78,7 @@ private:
     [[nodiscard]] bool turn_to(lazy_doorbell& place, bool nothing_to_poll) noexcept;
     void append(lazy_doorbell& place) noexcept;
     bool ring_listed() noexcept;
-    void ring_waiting(bool nothing_to_poll) noexcept;
+    void ring_waiting(bool nothing_left, bool deferred) noexcept;
     [[nodiscard]] bool is_much_left() const noexcept;
     bool take_off_and_ring() noexcept;
 
