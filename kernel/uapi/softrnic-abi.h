@@ -112,8 +112,8 @@ struct srn_cq_ctrl {
 	__u32 prod;			/* written by the kernel */
 	__u32 error;			/* written by the kernel: 1 after an overflow */
 	/*
-	 * Written by the kernel: not 0 if a worker was asked to go on with sends that complete here.
-	 * Any doorbell of one of these queue pairs does that work, unless the worker has begun.
+	 * Written by the kernel: not 0 if a worker was asked to go on with sends that complete
+	 * here. Any doorbell of one of these queue pairs does that, unless the worker has begun.
 	 */
 	__u32 deferred;
 	__u8 pad0[SRN_LINE - 12];
