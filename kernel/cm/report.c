@@ -211,6 +211,8 @@ static void core_took_it(struct srn_ep *ep)
 {
 	/* The core's state before it; pairs with srn_report_wait() and srn_report_tell(). */
 	smp_store_release(&ep->core_knows, true);
+	/* Whoever is not seen to wait sees it. */
+	smp_mb();
 	wake_up_var(&ep->core_knows);
 	srn_reporter_queue(ep);
 	srn_ep_put(ep);
@@ -234,6 +236,8 @@ static void listener_told(struct srn_ep *listener)
 	/* The consumer's handler has returned before it; pairs with srn_report_listener_gone(). */
 	smp_store_release(&listener->num_untold, listener->num_untold - 1);
 	spin_unlock_bh(&listener->dev->lock);
+	/* Whoever is not seen to wait sees it. */
+	smp_mb();
 	wake_up_var(&listener->num_untold);
 }
 
