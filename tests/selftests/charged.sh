@@ -156,18 +156,21 @@ payload_is_limited()
 	echo $(((was_group - $(kib_of file) + room) * 1024)) > "$GROUPS_AT"/memory.max
 	kill -USR1 "$peer"
 	kernel_stays_below $((room + 1024)) && wait_until 30 said sent /tmp/peers.log || return
-	after
-	if ! kill -0 "$server" 2> /dev/null; then
-		echo "it was killed: $(grep "oom_kill " "$GROUPS_AT"/memory.events)"
-		((machine <= $(for_each "$UNCHARGED") + NOISE)) &&
-			grep -qx "oom_kill 1" "$GROUPS_AT"/memory.events
-		return
-	fi
-	rest_is_bounded || return
+	was_killed || {
+		after
+		rest_is_bounded
+	} || return
 	echo max > "$GROUPS_AT"/memory.max
-	wait_until 30 kernel_has_kib "$(for_each "$WITHHELD")" || return
+	wait_until 30 goes_on_or_was_killed || return
 	after
+	was_killed || return 0
+	echo "it was killed: $(grep "oom_kill " "$GROUPS_AT"/memory.events)"
+	wait_until 30 memory_is_back && grep -qx "oom_kill 1" "$GROUPS_AT"/memory.events
 }
+
+was_killed() { ! kill -0 "$server" 2> /dev/null; }
+memory_is_back() { ((was_free - $(free_kib) <= $(for_each "$UNCHARGED") + NOISE)); }
+goes_on_or_was_killed() { kernel_has_kib "$(for_each "$WITHHELD")" || was_killed; }
 
 batches_are_charged()
 {
