@@ -435,6 +435,7 @@ void srn_report_wait(struct srn_ep *ep)
  */
 void srn_report_listener_gone(struct srn_ep *listener)
 {
+	/* Acquire: pairs with listener_told(). */
 	wait_var_event(&listener->num_untold, !smp_load_acquire(&listener->num_untold));
 }
 

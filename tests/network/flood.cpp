@@ -4,8 +4,10 @@
 //   flood ADDRESS PORT CONNECTIONS WHAT AT-ONCE LIMIT
 //
 // WHAT they say: "silence", "half" a request, "garbage", "reset" (they are gone at once, by half),
-// "mixed". AT-ONCE connections are kept open at a time until CONNECTIONS have been made. Each must
-// be ended by the listener within LIMIT seconds from when it stood, or the program fails.
+// "mixed"; or "early": a whole request, of which half are reset at once, and half are closed, so
+// that the listener's program may have accepted them in vain. AT-ONCE connections are kept open at
+// a time until CONNECTIONS have been made. Each must be ended by the listener within LIMIT seconds
+// from when it stood, or the program fails.
 //
 // Last line: how many stood, were refused, and ended, and how long the longest was open.
 #include <arpa/inet.h>
@@ -34,7 +36,7 @@ using clock_type = std::chrono::steady_clock;
     std::exit(1);
 }
 
-enum class manner { silence, half, garbage, reset };
+enum class manner { silence, half, garbage, reset, request_and_reset, request_and_close };
 
 manner manner_of(const std::string& name, unsigned long number) {
     if (name == "silence") return manner::silence;
@@ -42,6 +44,8 @@ manner manner_of(const std::string& name, unsigned long number) {
     if (name == "garbage") return manner::garbage;
     if (name == "reset") return manner::reset;
     if (name == "mixed") return static_cast<manner>(number % 4);
+    if (name == "early")
+        return number % 2 == 0 ? manner::request_and_reset : manner::request_and_close;
     die("no such manner: " + name);
 }
 
@@ -124,6 +128,7 @@ private:
 
     void speak() {
         static constexpr char half_a_request[] = "MPA ID Req F";
+        static constexpr char request[] = "MPA ID Req Frame\x40\x01\0\0";
         static const std::array<char, 3000> garbage = [] {
             std::array<char, 3000> made{};
             for (std::size_t i = 0; i < made.size(); ++i) made[i] = static_cast<char>(i * 37 + 1);
@@ -133,14 +138,25 @@ private:
             case manner::silence: break;
             case manner::half: say(half_a_request, sizeof half_a_request - 1); break;
             case manner::garbage: say(garbage.data(), garbage.size()); break;
-            case manner::reset: {
+            case manner::reset:
                 say(half_a_request, 5);
-                const linger at_once{1, 0};
-                setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+                reset();
+                break;
+            case manner::request_and_reset:
+                say(request, sizeof request - 1);
+                reset();
+                break;
+            case manner::request_and_close:
+                say(request, sizeof request - 1);
                 finish();
                 break;
-            }
         }
+    }
+
+    void reset() {
+        const linger at_once{1, 0};
+        setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+        finish();
     }
 
     /// What becomes of it shows when it is read from.

@@ -7,12 +7,15 @@
 # request, garbage, or are reset. What they cost is bounded, each is gone within its time,
 # and who means it gets through meanwhile.
 #
+# Connections that make their request and are gone before it is accepted are made to a program with
+# threads, rping: the core must not meet them in a state that ends the machine.
+#
 # FLOOD: connections of each kind (2000; a quarter of it where checks make
-# everything slow). FLOOD_AT_ONCE: at a time (400).
+# everything slow). FLOOD_AT_ONCE: at a time (400). FLOOD_EARLY: that are gone early (FLOOD).
 . lib/ktap.sh
 . lib/pairs.sh
 
-: "${FLOOD:=$((2000 / SLOW))}" "${FLOOD_AT_ONCE:=400}"
+: "${FLOOD:=$((2000 / SLOW))}" "${FLOOD_AT_ONCE:=400}" "${FLOOD_EARLY:=$FLOOD}"
 B4=10.0.0.2 PORT=7500
 # The listener's backlog is 64, so it has 64 + 2 * 64 connections without a request.
 HALF_OPEN=192
@@ -76,6 +79,8 @@ only_the_listener()
 {
 	! ss -N b -Htan state all exclude time-wait | grep -qv '^LISTEN'
 }
+no_sockets_stay() { wait_until 60 no_sockets; }
+no_sockets() { (($(ss -N b -Htan state all exclude time-wait | wc -l) == 0)); }
 
 with_result()
 {
@@ -96,6 +101,42 @@ listener_ends()
 	(($? == 3))
 }
 
+# It may give up after so many failures: it is not what is tested.
+rping_again_and_again()
+{
+	while :; do
+		ip netns exec b rping -s -P -a "$B4" -p 7600
+		sleep 0.1
+	done > /dev/null 2>&1
+}
+
+# Until enough have stood: while it starts again they are refused.
+early_ones()
+{
+	local more stood=0
+	while ((stood < FLOOD_EARLY)); do
+		wait_listening 7600 || return
+		ip netns exec a ./flood "$B4" 7600 500 early 32 "$LIMIT" > /tmp/early.log || continue
+		more=$(grep -oE '[0-9]+ stood' /tmp/early.log)
+		((stood += ${more% *}))
+	done
+	echo "$stood stood"
+}
+
+early_ones_to_rping()
+{
+	local again status=0
+	rping_again_and_again &
+	again=$!
+	early_ones || status=1
+	kill "$again"
+	ip netns pids b | xargs -r kill
+	wait "$again" 2> /dev/null
+	return "$status"
+}
+
+# The crashes of rping are no complaints of the kernel.
+[[ ! -e /proc/sys/debug/exception-trace ]] || echo 0 > /proc/sys/debug/exception-trace
 chmod +x flood dialer load
 run_check "two links in two namespaces" two_namespaces || finish
 ulimit -n 8192
@@ -108,4 +149,8 @@ done
 run_check "none of them stays" nothing_stays
 run_check "the listener goes on" listener_goes_on
 run_check "and ends" listener_ends
+CHECK_TIMEOUT=$((300 + FLOOD_EARLY / 10)) \
+	with_result "$FLOOD_EARLY connections to rping that are gone early" early_ones_to_rping
+run_check "none of them stays" no_sockets_stay
+pair "rping still works" 7174 in_b rping -s -a "$B4" -C 3 -- in_a rping -c -a "$B4" -C 3 -V
 finish

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# files: build/tests/robustness/load build/tests/hostile/scribble.so build/tests/hostile/uverbs_fuzz build/tests/verbs/verbs_test
+# files: build/tests/robustness/load build/tests/hostile/scribble.so build/tests/hostile/uverbs_fuzz build/tests/verbs/verbs_test build/tests/network/flood build/tests/network/vanisher
 # mem: 3G
 #
 # Everything that can happen to links, mixed at random, for a long time; run by "make soak".
@@ -21,7 +21,7 @@ ACTIONS=(
 	way_mtu_changed way_names_changed way_link_deleted_at_both way_users_stopped
 	server_killed server_killed client_killed client_killed
 	bad_network bad_network bad_network bad_network
-	strangers perftest perftest rpings verbs_tests verbs_tests
+	strangers early_strangers vanishing_peers perftest perftest rpings verbs_tests verbs_tests
 	scribblers scribblers uverbs_fuzzer
 )
 [[ -z ${THINGS:-} ]] || read -ra ACTIONS <<< "$THINGS"
@@ -83,6 +83,31 @@ strangers()
 	done
 	sleep 3
 	goes_on && end_load
+}
+
+# Their request is there when they are gone.
+early_strangers()
+{
+	ip netns exec a timeout 20 ./flood "$B4" "$PORT" 200 early 16 15 && goes_on && end_load
+}
+
+# A host with an address of its own, which takes the address along. Then the load ends as well, while
+# what that host has left behind is still there.
+vanishing_peers()
+{
+	local host=10.0.0.77 kind vanisher status=0
+	one_of silence request
+	kind=$CHOSEN
+	in_a ip address add "$host/32" dev va && in_a ip route add "$B4/32" dev va src "$host" || return
+	ip netns exec a ./vanisher "$B4" "$PORT" 20 "$kind" > /tmp/vanisher.log 2>&1 &
+	vanisher=$!
+	wait_until 15 grep -q connected /tmp/vanisher.log || status=1
+	in_a ip route delete "$B4/32" dev va
+	in_a ip address delete "$host/32" dev va
+	kill -KILL "$vanisher"
+	wait "$vanisher" 2> /dev/null
+	in_a ss -K -tan "src $host" > /dev/null
+	goes_on && end_load && return "$status"
 }
 
 perftest()
@@ -252,10 +277,11 @@ memory_is_steady()
 	[[ -e /sys/kernel/debug/kmemleak ]] || (($(held_mib) - early_mib < 24))
 }
 
-no_sockets_stay() { wait_until 20 few_sockets; }
+# What a vanished peer has left is TCP's for up to half a minute.
+no_sockets_stay() { wait_until 60 few_sockets; }
 few_sockets() { (($(tcp_sockets) <= early_sockets)); }
 
-chmod +x load verbs_test uverbs_fuzz
+chmod +x load verbs_test uverbs_fuzz flood vanisher
 note "seed $SEED, $MINUTES minutes"
 early_sockets=$(tcp_sockets)
 run_check "a link for the reference load" dummy_link || finish
