@@ -68,7 +68,7 @@ struct srn_ep {
 	bool core_knows;		/* the core has taken the event that came first */
 	bool forwarded;			/* passive: the core has taken the request */
 	struct iw_cm_id *request;	/* passive: its id, of which no consumer knows yet */
-	bool tell_connected;		/* the consumer has to be told that the connection is there */
+	bool tell_connected;		/* the consumer has to be told that it is there */
 	int status;			/* in ENDED: why no connection came of it, or 0 */
 	struct srn_qp *qp;		/* with a reference */
 	struct socket *sock;		/* until the stream has it */

@@ -14,14 +14,15 @@
  *   well. It then has the one state in which whatever a process does is harmless and reaches the
  *   queue pair without delay. The consumer hears nothing of it.
  *
- * The core takes events in one worker for all iWARP devices. It would call the consumer from there,
- * who may have locks that a process holds for as long as it likes: rdma_ucm writes to the memory of
- * the process under one. So forward() stands in front of the consumer's handler and calls nobody;
- * the process is told by its reporter (reporter.c). srn_report_wait() is safe for that reason, too.
+ * The core takes events in one worker for all iWARP devices, and calls the consumer from there. The
+ * consumer may need a lock that a process can hold for as long as it likes: rdma_ucm writes to the
+ * memory of the process under one. So forward() stands in front of the consumer's handler, and a
+ * process is told by its reporter (reporter.c). srn_report_wait() is safe for the same reason: the
+ * core's worker waits for no process.
  *
  * While a consumer is told, nobody may destroy its id. The core lets go of the queue pair before an
  * id is gone, so srn_report_rem_ref() holds that up. It is not told to which id a reference
- * belonged. Therefore a queue pair has no more than one: the claim, which srn_report_get_qp() gives.
+ * belonged. So a queue pair has no more than one: the claim, which srn_report_get_qp() gives.
  *
  * A kernel consumer is told of the end by the core's worker itself, which has let go of the
  * queue pair by then: iSER destroys it in its handler. It may call from that worker, so it does not
