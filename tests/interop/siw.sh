@@ -20,6 +20,10 @@
 . lib/pair-machines.sh
 
 SIW=/usr/lib/siw
+# Where a connection ends that siw has not noticed the first message of, its worker must not be
+# quicker than the softirq that tells it so: see Documentation/wire.md.
+WORKERS=/sys/devices/virtual/workqueue/cpumask
+[[ ! -w $WORKERS ]] || echo 1 > $WORKERS
 # shellcheck disable=SC2034  # lib/topology.sh uses it
 SRN_PEER_LINK_TYPE=siw
 CLIENT_TIMEOUT=$((25 * SLOW))
