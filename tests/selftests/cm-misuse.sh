@@ -13,7 +13,7 @@
 
 : "${CM_ROUNDS:=200}"
 A1=10.1.0.1 DEVICE=/dev/infiniband/uverbs0
-CHECK_TIMEOUT=$((120 * SLOW))
+CHECK_TIMEOUT=$(((120 + CM_ROUNDS / 20) * SLOW))
 
 # What each case is, and what part of the rounds it does: connecting takes its time.
 CASES=(
