@@ -316,6 +316,8 @@ private:
                 break;
             case 3: run(action::query_gid, [&] { return raw_cm::query_gid(channel, s.id); }); break;
             default:
+                // An id that is bound in vain loses its device while the core looks at it.
+                if ((s.happened & bit(RDMA_CM_EVENT_ADDR_RESOLVED)) == 0) break;
                 run(action::init_qp_attr, [&] {
                     return raw_cm::init_qp_attr(channel, s.id,
                                                 static_cast<ibv_qp_state>(c_.below(8)));
