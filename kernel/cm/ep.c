@@ -53,17 +53,12 @@ struct srn_ep *srn_ep_alloc(struct srn_device *dev, enum srn_ep_state state,
 	if (!ep)
 		return NULL;
 	ep->reporter = listener ? srn_reporter_share(listener->reporter) : srn_reporter_get(dev);
-	if (!ep->reporter) {
-		kfree(ep);
-		return NULL;
-	}
+	if (!ep->reporter)
+		goto err_ep;
 	if (state != SRN_EP_LISTENING) {
 		ep->in = kmalloc(SRN_MPA_FRAME + SRN_MPA_MAX_PRIVATE, GFP_KERNEL);
-		if (!ep->in) {
-			srn_reporter_put(ep->reporter);
-			kfree(ep);
-			return NULL;
-		}
+		if (!ep->in)
+			goto err_reporter;
 	}
 	ep->dev = dev;
 	ep->state = state;
@@ -78,6 +73,12 @@ struct srn_ep *srn_ep_alloc(struct srn_device *dev, enum srn_ep_state state,
 	list_add(&ep->node, &dev->endpoints);
 	spin_unlock_bh(&dev->lock);
 	return ep;
+
+err_reporter:
+	srn_reporter_put(ep->reporter);
+err_ep:
+	kfree(ep);
+	return NULL;
 }
 
 /**

@@ -10,42 +10,25 @@
 //   bounded write ADDRESS PORT        short writes, in one list: many that fit one batch
 //
 // Says "ready" when it has its connection, begins on SIGUSR1, and ends with "done".
-#include <csignal>
 #include <cstdint>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "objects.hpp"
+#include "script_steps.hpp"
 
 namespace {
 
 using namespace std::chrono_literals;
+using robustness::block_signal;
 using robustness::die;
 using robustness::must;
+using robustness::say;
+using robustness::wait_for_signal;
 
 /// The most that the device says it can do.
 constexpr std::uint32_t depth = 16'384;
-
-void say(const char* what) {
-    std::puts(what);
-    std::fflush(stdout);
-}
-
-void block_signal() {
-    sigset_t go{};
-    sigemptyset(&go);
-    sigaddset(&go, SIGUSR1);
-    sigprocmask(SIG_BLOCK, &go, nullptr);
-}
-
-void wait_for_signal() {
-    sigset_t go{};
-    int which = 0;
-    sigemptyset(&go);
-    sigaddset(&go, SIGUSR1);
-    if (sigwait(&go, &which) != 0) die("sigwait");
-}
 
 class end {
 public:

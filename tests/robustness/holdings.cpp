@@ -18,43 +18,26 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "descriptor.hpp"
 #include "objects.hpp"
+#include "script_steps.hpp"
 
 namespace {
 
 using namespace std::chrono_literals;
+using robustness::block_signal;
 using robustness::die;
 using robustness::must;
+using robustness::say;
+using robustness::wait_for_signal;
 
 /// All of them together are more than a window, a send buffer and a batch hold.
 constexpr std::size_t piece = 16 * 1024;
 constexpr std::uint32_t sends = 4;
-
-void say(const std::string& what) {
-    std::puts(what.c_str());
-    std::fflush(stdout);
-}
-
-void block_signal() {
-    sigset_t go{};
-    sigemptyset(&go);
-    sigaddset(&go, SIGUSR1);
-    sigprocmask(SIG_BLOCK, &go, nullptr);
-}
-
-void wait_for_signal() {
-    sigset_t go{};
-    int which = 0;
-    sigemptyset(&go);
-    sigaddset(&go, SIGUSR1);
-    if (sigwait(&go, &which) != 0) die("sigwait");
-}
 
 std::vector<softrnic::connection> accept_all(const softrnic::listener& listener,
                                              std::size_t count) {
