@@ -181,7 +181,56 @@ void srn_mem_unbind(struct srn_mem *window)
 		return;
 	mem_revoke(window);
 	atomic_dec(&window->region->windows);
-	window->region = NULL;
+	WRITE_ONCE(window->region, NULL);
+}
+
+/**
+ * srn_mem_refuse_windows - no window can be bound to a region any more
+ * @region: region of a process
+ *
+ * Context: any.
+ *
+ * Return: false if there are some.
+ */
+bool srn_mem_refuse_windows(struct srn_mem *region)
+{
+	return !atomic_cmpxchg(&region->windows, 0, -1);
+}
+
+static void unbind_from(struct srn_mem *window, const struct srn_mem *region)
+{
+	if (window->type != SRN_MEM_WINDOW || READ_ONCE(window->region) != region)
+		return;
+	spin_lock_bh(&window->lock);
+	if (window->region == region)
+		srn_mem_unbind(window);
+	spin_unlock_bh(&window->lock);
+}
+
+/**
+ * srn_mem_unbind_all - unbind the windows of a region, which gets no more
+ * @region: region of a process; it is not valid any more when this returns
+ *
+ * It looks at all regions and windows of the device: for what hardly ever happens.
+ *
+ * Context: process, sleeps.
+ */
+void srn_mem_unbind_all(struct srn_mem *region)
+{
+	struct srn_mem *window;
+	unsigned long index;
+
+	WRITE_ONCE(region->valid, false);
+	/* Somebody may have found it valid before, and have it in hand. */
+	while (!srn_mem_refuse_windows(region)) {
+		rcu_read_lock();
+		xa_for_each(&region->dev->mems, index, window) {
+			unbind_from(window, region);
+			cond_resched_rcu();
+		}
+		rcu_read_unlock();
+		cond_resched();
+	}
 }
 
 /* It may have been invalidated by somebody else, and be bound again with another key. */

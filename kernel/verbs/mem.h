@@ -132,6 +132,8 @@ bool srn_mem_begin(struct srn_mem *mem);
 void srn_mem_end(struct srn_mem *mem);
 void srn_mem_put(struct srn_mem *mem);
 void srn_mem_unbind(struct srn_mem *window);
+bool srn_mem_refuse_windows(struct srn_mem *region);
+void srn_mem_unbind_all(struct srn_mem *region);
 int srn_mem_invalidate(const struct ib_qp *ibqp, u32 stag, bool remote);
 int srn_mem_fast_register(const struct ib_pd *pd, struct ib_mr *ibmr, u32 key, u32 access);
 

@@ -199,6 +199,16 @@ int srn_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
 	return ib_sg_to_pages(ibmr, sg, sg_nents, sg_offset, mr_set_page);
 }
 
+/*
+ * A registration is undone whose answer could not be written. The core does not expect a driver to
+ * refuse that, and only guesses of its STag can have bound windows to the region meanwhile.
+ */
+static bool is_undone(const struct ib_mr *ibmr)
+{
+	/* What the core has completed is in the list of its file. */
+	return ibmr->uobject && list_empty(&ibmr->uobject->list);
+}
+
 /**
  * srn_dereg_mr - deregister
  * @ibmr: region
@@ -216,8 +226,9 @@ int srn_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	struct srn_mr *mr = to_srn_mr(ibmr);
 	struct srn_mem *mem = mr->mem;
 
-	/* Negative: none can be bound any more. */
-	if (atomic_cmpxchg(&mem->windows, 0, -1))
+	if (is_undone(ibmr))
+		srn_mem_unbind_all(mem);
+	else if (!srn_mem_refuse_windows(mem))
 		return -EBUSY;
 	WRITE_ONCE(mem->valid, false);
 	xa_erase(&mem->dev->mems, mem->stag >> 8);

@@ -97,7 +97,7 @@ static int rebind(struct srn_mem *window, const struct srn_send_wqe *wqe, u32 qp
 	/* A window of type 1 that is bound to no bytes is unbound. */
 	if (!region)
 		return 0;
-	window->region = region;
+	WRITE_ONCE(window->region, region);
 	window->qpn = window->window_type == IB_MW_TYPE_2 ? qpn : 0;
 	window->access = wqe->swap_add & REMOTE_ACCESS;
 	window->iova = wqe->swap_add & IB_ZERO_BASED ? 0 : wqe->remote_addr;

@@ -299,6 +299,28 @@ void reconnect_at_once(const places& p, unsigned rounds) {
     }
 }
 
+/// The core goes on with a queue pair that its id has let go of, if the connection ends meanwhile.
+void disconnect_while_the_qp_goes(const places& p, unsigned rounds) {
+    const verbs_scene verbs(p.device_file);
+    const tcp_listener far(p.where.with_port(0));
+    cm_scene cm(p.where);
+    for (unsigned round = 0; round < rounds; ++round) {
+        const owned_qp qp(verbs);
+        const std::uint32_t id = cm.route_to(far.local_address());
+        must(raw_cm::connect(cm.channel(), id, {.qp_number = qp.number()}));
+        tcp_stream peer = far.accept();
+        establish(cm, id, peer);
+        const std::jthread reset([&] { peer.reset(); });
+        at_once(
+            [&] {
+                // Refused if the connection has ended.
+                ends_soon("disconnecting", [&] { (void)raw_cm::disconnect(cm.channel(), id); });
+            },
+            [&] { ends_soon("destroying a queue pair", [&] { qp.destroy(); }); });
+        cm.destroy(id);
+    }
+}
+
 // --------------------------------------------- queue pairs of somebody else
 
 /// 0 if a connection could be made with that queue pair, or why not.
@@ -433,7 +455,7 @@ void stalled_reader(const places& p, unsigned rounds) {
     for (unsigned round = 0; round < rounds; ++round) {
         cm_scene cm(p.where);
         cm.listen();
-        const robustness::withheld_page page;
+        const support::withheld_page page;
         std::mutex mutex;
         std::condition_variable_any through;
         // What has not worked by then will be told by whoever waits.
@@ -477,6 +499,7 @@ void run(const std::string& name, const places& p, const std::string& count) {
     static const std::map<std::string, void (*)(const places&, unsigned)> others{
         {"connect-two-with-one-qp", connect_two_with_one_qp},
         {"reconnect-at-once", reconnect_at_once},
+        {"disconnect-while-the-qp-goes", disconnect_while_the_qp_goes},
         {"qp-of-another-user", refused_to_another_user},
         {"qp-of-another-pid-namespace", refused_in_another_pid_namespace},
         {"qp-used-by-a-child", used_by_a_child},

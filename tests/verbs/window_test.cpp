@@ -1,10 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // Memory windows: keys for part of a region that are bound by work requests and taken back by them,
 // by the peer, or by binding anew. The server binds, the client uses.
+#include <rdma/ib_user_verbs.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <future>
+#include <memory>
+#include <system_error>
+#include <vector>
 
 #include "data.hpp"
 #include "fixture.hpp"
+#include "withheld_page.hpp"
 
 namespace verbs_test {
 namespace {
@@ -323,6 +335,88 @@ TEST(WindowDevice, SaysThatItHasThem) {
     EXPECT_NE(attr.device_cap_flags & IBV_DEVICE_MEM_WINDOW, 0U);
     EXPECT_NE(attr.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2B, 0U);
     EXPECT_GE(attr.max_mw, 1000);
+}
+
+void open_many_files() {
+    rlimit files{};
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
+    files.rlim_cur = files.rlim_max;
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
+}
+
+/// Registers memory by a command whose answer goes there. 0, or why not.
+int register_into(const softrnic::pd& domain, std::span<std::byte> memory,
+                  std::span<std::byte> answer) {
+    constexpr std::size_t length = sizeof(ib_uverbs_cmd_hdr) + sizeof(ib_uverbs_reg_mr);
+    const ib_uverbs_cmd_hdr header{IB_USER_VERBS_CMD_REG_MR, length / 4,
+                                   sizeof(ib_uverbs_reg_mr_resp) / 4};
+    ib_uverbs_reg_mr body{};
+    body.response = reinterpret_cast<std::uintptr_t>(answer.data());
+    body.start = body.hca_va = reinterpret_cast<std::uintptr_t>(memory.data());
+    body.length = memory.size();
+    body.pd_handle = domain.native()->handle;
+    body.access_flags = static_cast<std::uint32_t>(bindable);
+    std::array<std::byte, length> command{};
+    std::memcpy(command.data(), &header, sizeof header);
+    std::memcpy(command.data() + sizeof header, &body, sizeof body);
+    return write(domain.native()->context->cmd_fd, command.data(), length) == ssize_t{length}
+               ? 0
+               : errno;
+}
+
+/// Binds the window to a region of which no more is known than its key.
+ibv_wc_status bind_by_key(softrnic::connection& end, const memory_window& window,
+                          std::uint32_t lkey, std::span<std::byte> memory) {
+    ibv_mr region{};
+    region.context = window.native()->context;
+    region.pd = window.native()->pd;
+    region.lkey = lkey;
+    ibv_send_wr wr{};
+    wr.opcode = IBV_WR_BIND_MW;
+    wr.send_flags = IBV_SEND_SIGNALED;
+    wr.bind_mw.mw = window.native();
+    wr.bind_mw.rkey = window.next_rkey();
+    wr.bind_mw.bind_info = {&region, reinterpret_cast<std::uintptr_t>(memory.data()), memory.size(),
+                            IBV_ACCESS_REMOTE_WRITE};
+    ibv_send_wr* bad = nullptr;
+    EXPECT_EQ(ibv_post_send(end.qp().native(), &wr, &bad), 0);
+    return next(end.send_cq()).status;
+}
+
+// A region is there before its registration is complete, and its key can be guessed: the index
+// follows the last one, and each guess of the rest costs a connection. The registration is undone
+// if its answer cannot be written: the core does not allow a driver to refuse that.
+TEST(WindowOf, ARegistrationThatIsUndone) {
+    constexpr std::size_t keys = 256;
+    std::unique_ptr<support::withheld_page> answer;
+    try {
+        answer = std::make_unique<support::withheld_page>();
+    } catch (const std::system_error& e) {
+        GTEST_SKIP() << "this kernel has no userfaultfd: " << e.what();
+    }
+    open_many_files();
+    const auto domain = must(softrnic::pd::create(device()));
+    pair_options in_it;
+    in_it.client.domain = &domain;
+    std::vector<pair> guesses;
+    while (guesses.size() < keys) guesses.push_back(connect_pair(in_it));
+    const memory_window window = must(memory_window::create(domain));
+    message memory(size);
+    const auto last = must(softrnic::buffer::create(domain, size, bindable));
+    auto undone = std::async(std::launch::async,
+                             [&] { return register_into(domain, memory, answer->memory()); });
+    answer->await_fault(patience);
+    const std::uint32_t index = (last.region().native()->lkey >> 8U) + 1;
+    std::size_t bound = 0;
+    for (std::size_t key = 0; key < keys && bound == 0; ++key)
+        bound +=
+            bind_by_key(guesses[key].client, window, index << 8U | static_cast<std::uint32_t>(key),
+                        memory) == IBV_WC_SUCCESS;
+    EXPECT_EQ(bound, 1U);
+    answer->take_away();
+    EXPECT_EQ(undone.get(), EFAULT);
+    // Nothing of it is in the way of the next.
+    must(softrnic::buffer::create(domain, size, bindable));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include "descriptor.hpp"
 #include "softrnic/deadline.hpp"
 
-namespace robustness {
+namespace support {
 
 /// A page. Who writes to it, the kernel too, waits until it is let go. Throws std::system_error
 /// where that cannot be had.
@@ -26,10 +26,12 @@ public:
     void await_fault(softrnic::deadline until) const;
     /// Whoever waits goes on. A second call does nothing.
     void let_go() const;
+    /// There is no such memory any more. Whoever waits for it fails.
+    void take_away();
 
 private:
     support::descriptor faults_;
     std::span<std::byte> memory_;
 };
 
-}  // namespace robustness
+}  // namespace support

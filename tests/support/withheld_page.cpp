@@ -15,7 +15,7 @@
 
 #include "must.hpp"
 
-namespace robustness {
+namespace support {
 
 namespace {
 
@@ -52,11 +52,11 @@ withheld_page::withheld_page()
 
 withheld_page::~withheld_page() {
     let_go();
-    munmap(memory_.data(), memory_.size());
+    take_away();
 }
 
 void withheld_page::await_fault(softrnic::deadline until) const {
-    if (!support::must(softrnic::detail::wait_readable(faults_.get(), until)))
+    if (!must(softrnic::detail::wait_readable(faults_.get(), until)))
         throw std::runtime_error("nobody has written to the withheld page");
 }
 
@@ -66,4 +66,12 @@ void withheld_page::let_go() const {
     ioctl(faults_.get(), UFFDIO_ZEROPAGE, &zeros);
 }
 
-}  // namespace robustness
+void withheld_page::take_away() {
+    if (memory_.empty()) return;
+    munmap(memory_.data(), memory_.size());
+    uffdio_range range = range_of(memory_);
+    ioctl(faults_.get(), UFFDIO_WAKE, &range);
+    memory_ = {};
+}
+
+}  // namespace support
