@@ -12,6 +12,7 @@
 
 #include "compat/compat.h"
 #include "stream/batch.h"
+#include "verbs/cm_handle.h"
 #include "verbs/device.h"
 
 MODULE_AUTHOR("The softrnic authors");
@@ -189,6 +190,7 @@ static void __exit srn_exit(void)
 	destroy_workqueue(srn_tx_wq);
 	destroy_workqueue(srn_wq);
 	srn_batch_exit();
+	srn_cm_handle_exit();
 }
 
 module_init(srn_init);

@@ -248,7 +248,7 @@ int srn_ep_take_qp(struct srn_ep *ep, u32 qpn)
 		srn_qp_notice(qp, "not in a state to be connected\n");
 		return ret;
 	}
-	srn_qp_add_ref(&qp->ibqp);
+	srn_qp_get(qp);
 	ep->qp = qp;
 	return 0;
 }

@@ -148,7 +148,7 @@ static void report_end(struct srn_ep *ep)
  *
  * Context: any; the caller takes the reference before it lets interrupts in.
  *
- * Return: the queue pair, or NULL if there is none that the caller may connect now.
+ * Return: its handle, or NULL if there is none that the caller may connect now.
  */
 struct ib_qp *srn_report_get_qp(struct ib_device *ibdev, int qpn)
 {
@@ -172,7 +172,7 @@ struct ib_qp *srn_report_get_qp(struct ib_device *ibdev, int qpn)
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 	if (!ok)
 		srn_qp_notice(qp, "not connected: it has a connection\n");
-	return ok ? &qp->ibqp : NULL;
+	return ok ? &qp->cm_handle->ibqp : NULL;
 }
 
 /**
@@ -192,7 +192,7 @@ void srn_report_claim(struct srn_qp *qp, struct srn_ep *ep)
 
 /**
  * srn_report_rem_ref - the core lets go of a queue pair
- * @ibqp: queue pair
+ * @ibqp: its handle
  *
  * After that the consumer of the core's id is not called any more. A report that is under way is
  * waited for. It waits for the consumer's locks at most, and nobody who has those waits here.
@@ -201,7 +201,7 @@ void srn_report_claim(struct srn_qp *qp, struct srn_ep *ep)
  */
 void srn_report_rem_ref(struct ib_qp *ibqp)
 {
-	struct srn_qp *qp = to_srn_qp(ibqp);
+	struct srn_qp *qp = to_srn_cm_handle(ibqp)->qp;
 
 	wait_var_event(&qp->claim, claim_given_back(qp));
 	wake_up_var(&qp->claim);

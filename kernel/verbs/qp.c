@@ -29,16 +29,18 @@ struct srn_qp *srn_qp_find(struct srn_device *dev, u32 qpn)
 }
 
 /**
- * srn_qp_add_ref - keep a queue pair from being destroyed
- * @ibqp: queue pair
+ * srn_qp_get - keep a queue pair from being destroyed
+ * @qp: queue pair that is not being destroyed, or with a reference
+ *
+ * Context: any.
  */
-void srn_qp_add_ref(struct ib_qp *ibqp)
+void srn_qp_get(struct srn_qp *qp)
 {
-	refcount_inc(&to_srn_qp(ibqp)->refs);
+	refcount_inc(&qp->refs);
 }
 
 /**
- * srn_qp_put - undo srn_qp_add_ref()
+ * srn_qp_put - undo srn_qp_get()
  * @qp: queue pair
  */
 void srn_qp_put(struct srn_qp *qp)
@@ -243,12 +245,17 @@ int srn_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attrs, struct ib_u
 	if (ret)
 		goto err_queues;
 	ibqp->qp_num = qpn;
-	ret = udata ? srn_copy_response(udata, &resp, sizeof(resp)) : 0;
+	ret = srn_cm_handle_create(qp);
 	if (ret)
 		goto err_number;
+	ret = udata ? srn_copy_response(udata, &resp, sizeof(resp)) : 0;
+	if (ret)
+		goto err_handle;
 	xa_store(&dev->qps, qpn, qp, GFP_KERNEL);
 	return 0;
 
+err_handle:
+	srn_cm_handle_free(qp->cm_handle);
 err_number:
 	xa_erase(&dev->qps, qpn);
 err_queues:
@@ -279,8 +286,10 @@ int srn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	xa_erase(&qp->dev->qps, ibqp->qp_num);
 	/* The core looks it up and takes its reference in one section without interrupts. */
 	synchronize_rcu_expedited();
+	srn_cm_handle_close(qp->cm_handle);
 	srn_qp_put(qp);
 	wait_for_completion(&qp->unused);
+	srn_cm_handle_free(qp->cm_handle);
 	/* Somebody may have failed it once more in between. */
 	flush_work(&qp->end_work);
 	srn_watch_remove(qp);
@@ -396,7 +405,7 @@ static void modify_rate(struct srn_qp *qp, u32 kbits)
 
 /**
  * srn_modify_qp - change state, access flags or rate
- * @ibqp: queue pair
+ * @ibqp: queue pair, or the core's handle of one
  * @attr: values
  * @mask: which of them
  * @udata: not used
@@ -411,6 +420,8 @@ int srn_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 {
 	struct srn_qp *qp = to_srn_qp(ibqp);
 
+	if (ibqp->qp_type == SRN_CM_HANDLE_TYPE)
+		return srn_cm_handle_modify(ibqp, attr, mask);
 	if (mask & ~(IB_QP_ATTR_STANDARD_BITS | IB_QP_RATE_LIMIT))
 		return -EOPNOTSUPP;
 	if (mask & IB_QP_CUR_STATE && attr->cur_qp_state != READ_ONCE(qp->state))

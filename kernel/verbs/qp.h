@@ -34,6 +34,7 @@
 #include "../stream/stream.h"
 #include "../wire/atomic.h"
 #include "../wire/sequence.h"
+#include "cm_handle.h"
 #include "collect.h"
 #include "cq.h"
 #include "device.h"
@@ -173,6 +174,7 @@ struct srn_qp {
 	kuid_t owner_uid;		/* of a process: who has created it */
 	struct pid *owner;
 	struct completion unused;	/* refs is 0 */
+	struct srn_cm_handle *cm_handle;	/* by which the core's connection manager has it */
 
 	struct mutex conn_mutex;	/* start and stop of the stream; outermost */
 	u32 rate_limit;			/* kbit/s, 0: none; conn_mutex */
@@ -249,7 +251,7 @@ int srn_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		 struct ib_qp_init_attr *init);
 int srn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
 struct srn_qp *srn_qp_find(struct srn_device *dev, u32 qpn);
-void srn_qp_add_ref(struct ib_qp *ibqp);
+void srn_qp_get(struct srn_qp *qp);
 void srn_qp_put(struct srn_qp *qp);
 bool srn_qp_may_be_callers(const struct srn_qp *qp);
 bool srn_qp_is_callers(const struct srn_qp *qp, const struct rdma_cm_id *id);

@@ -32,6 +32,7 @@ CASES=(
 	"connecting-disconnect 20 an id that connects is disconnected"
 	"connecting-destroy 20 an id that connects is destroyed"
 	"connecting-loses-the-qp 20 the queue pair goes while it connects"
+	"disconnect-while-the-qp-goes 2 the queue pair goes while its connection is ended"
 	"connect-two-with-one-qp 5 two connect with one queue pair"
 	"qp-of-another-user 20 a queue pair of another user"
 	"qp-of-another-pid-namespace 20 a queue pair of another pid namespace"

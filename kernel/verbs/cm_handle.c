@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * What the core's connection manager has in place of a queue pair, see cm_handle.h.
+ */
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+
+#include "cm_handle.h"
+#include "qp.h"
+
+/**
+ * srn_cm_handle_create - make the handle of a new queue pair
+ * @qp: queue pair that has its number
+ *
+ * Context: process, sleeps.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int srn_cm_handle_create(struct srn_qp *qp)
+{
+	struct srn_cm_handle *handle = kzalloc(sizeof(*handle), GFP_KERNEL_ACCOUNT);
+
+	if (!handle)
+		return -ENOMEM;
+	handle->ibqp.device = qp->ibqp.device;
+	handle->ibqp.real_qp = &handle->ibqp;
+	handle->ibqp.qp_num = qp->ibqp.qp_num;
+	handle->ibqp.qp_type = SRN_CM_HANDLE_TYPE;
+	handle->qp = qp;
+	spin_lock_init(&handle->lock);
+	qp->cm_handle = handle;
+	return 0;
+}
+
+/**
+ * srn_cm_handle_close - who has only the handle does not reach the queue pair any more
+ * @handle: handle of a queue pair that is being destroyed
+ *
+ * References that there are already stay.
+ *
+ * Context: process.
+ */
+void srn_cm_handle_close(struct srn_cm_handle *handle)
+{
+	spin_lock(&handle->lock);
+	handle->gone = true;
+	spin_unlock(&handle->lock);
+}
+
+static void free_handle(struct rcu_head *rcu)
+{
+	kfree(container_of(rcu, struct srn_cm_handle, rcu));
+}
+
+/**
+ * srn_cm_handle_free - the queue pair is gone
+ * @handle: closed handle that the core has no reference to
+ *
+ * Whoever took it from the core's id before does not sleep until srn_cm_handle_modify(), but may be
+ * preempted: an ordinary grace period proves nothing.
+ *
+ * Context: any.
+ */
+void srn_cm_handle_free(struct srn_cm_handle *handle)
+{
+	call_rcu_tasks(&handle->rcu, free_handle);
+}
+
+/**
+ * srn_cm_handle_add_ref - the core keeps the queue pair from being destroyed
+ * @ibqp: handle that srn_report_get_qp() has just returned, or with a reference
+ *
+ * Undone by srn_report_rem_ref(). Context: any.
+ */
+void srn_cm_handle_add_ref(struct ib_qp *ibqp)
+{
+	srn_qp_get(to_srn_cm_handle(ibqp)->qp);
+}
+
+/**
+ * srn_cm_handle_modify - the core ends a connection
+ * @ibqp: handle, perhaps without a reference, see srn_cm_handle_free()
+ * @attr: state
+ * @mask: IB_QP_STATE
+ *
+ * Context: process, sleeps.
+ *
+ * Return: as srn_modify_qp(), or -EINVAL if the queue pair is being destroyed, which ends its
+ * connection as well.
+ */
+int srn_cm_handle_modify(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask)
+{
+	struct srn_cm_handle *handle = to_srn_cm_handle(ibqp);
+	struct srn_qp *qp = NULL;
+	int ret;
+
+	spin_lock(&handle->lock);
+	if (!handle->gone) {
+		qp = handle->qp;
+		srn_qp_get(qp);
+	}
+	spin_unlock(&handle->lock);
+	if (!qp)
+		return -EINVAL;
+	ret = srn_modify_qp(&qp->ibqp, attr, mask, NULL);
+	srn_qp_put(qp);
+	return ret;
+}
+
+/**
+ * srn_cm_handle_exit - wait until all handles have been freed
+ *
+ * Context: process, at the module's end.
+ */
+void srn_cm_handle_exit(void)
+{
+	/* Where tasks are not preempted in the kernel, call_rcu_tasks() is call_rcu(). */
+	if (IS_ENABLED(CONFIG_TASKS_RCU))
+		rcu_barrier_tasks();
+	else
+		rcu_barrier();
+}
