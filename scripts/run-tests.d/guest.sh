@@ -93,7 +93,11 @@ read_needs()
 	for pattern in $(header "$script" files); do
 		# Relative to the repository; build/ may be elsewhere.
 		for file in ${pattern/#build\//$BUILD/}; do
-			[[ -e $file ]] && FILES+=("$file")
+			[[ -e $file ]] || {
+				echo "run-tests: $script needs $file, which there is not" >&2
+				exit 2
+			}
+			FILES+=("$file")
 		done
 	done
 }
