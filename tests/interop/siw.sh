@@ -183,7 +183,7 @@ bench()
 		"$SERVER" env LD_PRELOAD=/job/libbind_address.so BIND_ADDRESS="$ADDRESS" \
 		"$tool" -d "$SERVER_DEVICE" "${options[@]}" -- \
 		"$CLIENT" "$tool" -d "$CLIENT_DEVICE" "${options[@]}" "$ADDRESS" || return
-	result_line "$size" || not_ok "$name: result" "$(cat "$CLIENT_LOG")"
+	has_result "$name: result" "$size"
 }
 
 bandwidth()

@@ -17,8 +17,7 @@ bench()
 	local -a options=(-R -F -s "$size" -n "$count" "$@")
 	pair_again "$name" 18515 in_b "$tool" -d srnb "${options[@]}" -- \
 		in_a "$tool" -d srna "${options[@]}" "$B4" || return
-	result_line "$size" ||
-		not_ok "$name: result" "$(cat "$CLIENT_LOG")"
+	has_result "$name: result" "$size"
 }
 
 sizes()
@@ -78,7 +77,7 @@ all_sizes()
 {
 	pair_again "ib_write_bw, all sizes" 18515 in_b ib_write_bw -R -F -d srnb -a -n 5 -- \
 		in_a ib_write_bw -R -F -d srna -a -n 5 "$B4" || return
-	result_line 8388608 || not_ok "result for 8 MiB" "$(cat "$CLIENT_LOG")"
+	has_result "result for 8 MiB" 8388608
 }
 
 for_one_second()
