@@ -9,6 +9,9 @@ UML_ARGS=(
 	panic=-1 oops=panic loglevel=4 log_buf_len=4M slab_nomerge net.ifnames=0
 	bonding.max_bonds=0 dummy.numdummies=0 cryptomgr.notests
 	con=null ssl=null
+	# Caches that faults can be confined to: those of kmalloc() but the one in which Linux has
+	# events for programs, whose lack it does not survive (faults.sh).
+	"slub_debug=A,kmalloc-8,kmalloc-16,kmalloc-32,kmalloc-64,kmalloc-96,kmalloc-128,kmalloc-192,kmalloc-256,kmalloc-1k,kmalloc-2k,kmalloc-4k,kmalloc-8k"
 )
 
 # UML keeps its memory in a file that it must be able to execute. One in memory

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # files: build/tests/robustness/fail_nth build/tests/robustness/load build/tests/network/flood build/tests/wirepeer/wirepeer
-# timeout: 300
+# timeout: 400
 #
 # Allocations that fail, in every place where an operation has one: set-up, data, teardown.
 # Stock kernels have no fault injection; make check-debug runs this.
@@ -54,10 +54,8 @@ fail_for()
 	done
 }
 
-# Workers allocate, too. Which allocation fails is then left to chance, for the programs
-# and the workers that transmit. Not for the unbound ones, of which one reports connections to
-# programs: where Linux 6.1 has no memory for such an event it waits for itself, whatever the
-# device (ucma_connect_event_handler() destroys an id whose handler it is).
+# Workers allocate, too. Which allocation fails is then left to chance, for the programs and the
+# workers that are named. by_chance PERCENT WORKERS
 by_chance()
 {
 	local server client
@@ -68,14 +66,44 @@ by_chance()
 	client=$!
 	sleep 3
 	# shellcheck disable=SC2046 # one word for each
-	fail_for $server $client $(pgrep 'kworker/[0-9]')
-	set_probability "$1"
+	fail_for $server $client $(pgrep "$2")
+	set_probability "$1" "${@:3}"
 	sleep 12
 	set_probability 0
 	wait $client
 	kill -TERM $server
 	wait $server
 	cat /tmp/server.log /tmp/client.log
+}
+
+# after_faults PERCENT WHAT ARGUMENTS-OF-BY-CHANCE…
+after_faults()
+{
+	local percent=$1 what=$2
+	shift 2
+	by_chance "$percent" "$@" > /tmp/by-chance.log 2>&1
+	note "$percent % of the allocations failed, $what: $(cat /tmp/by-chance.log)"
+	run_check "after faults by chance, $percent %, $what, new programs work" \
+		bash -c "./load serve $A1 7501 12 > /tmp/server.log & sleep 2;
+			timeout -k 2 30 ./load run $A1 7501 3 2 1 && wait"
+}
+
+# The unbound ones connect, accept and report connections to programs. Where Linux 6.1 has no memory
+# for the event of a request it waits for itself, whatever the device (ucma_connect_event_handler()
+# destroys an id whose handler it is). So no fault is in the caches from which it gets those.
+# The machine has marked the others.
+unbound_workers()
+{
+	local percent
+	if [[ $(cat /sys/kernel/slab/kmalloc-1k/failslab 2> /dev/null) != 1 ]]; then
+		skip "faults of unbound workers" "the kernel was not told which caches may fail"
+		return
+	fi
+	echo Y > "$FAULTS"/cache-filter
+	for percent in 1 5 20; do
+		after_faults "$percent" "unbound workers" kworker/u "$FAULTS"
+	done
+	echo N > "$FAULTS"/cache-filter
 }
 
 # set_probability PERCENT [KNOBS…]: of all knobs but those of copies, where none are named. No more
@@ -147,12 +175,9 @@ run_check "a link" dummy_link
 run_check "faults can be made" prepare_faults
 each_place
 for percent in 1 5 20; do
-	by_chance $percent > /tmp/by-chance.log 2>&1
-	note "$percent % of the allocations failed: $(cat /tmp/by-chance.log)"
-	run_check "after faults by chance, $percent %, new programs work" \
-		bash -c "./load serve $A1 7501 12 > /tmp/server.log & sleep 2;
-			timeout -k 2 30 ./load run $A1 7501 3 2 1 && wait"
+	after_faults "$percent" "workers that transmit" 'kworker/[0-9]'
 done
+unbound_workers
 run_check "faults by chance while strangers are let in" accepting_by_chance
 run_check "no memory for FPDUs in pieces" pages_for_pieces
 run_check "no memory for Reads of the peer" places_for_reads
