@@ -4,6 +4,7 @@
  *
  * A process can hold up whoever tells it something, for as long as it likes. So each has a
  * reporter, a work item of its own for each link that it uses, which nobody else waits for.
+ * While a link is added, its listeners are those of many processes, and each has one.
  * A reporter tells of one endpoint after the other, in the order in which there was something to
  * tell: programs with several connections expect them in the order in which they were made.
  */
@@ -15,7 +16,7 @@
 
 /* Everything in it is protected by dev->lock. */
 struct srn_reporter {
-	struct list_head node;		/* dev->reporters */
+	struct list_head node;		/* dev->reporters; or alone */
 	struct srn_device *dev;
 	struct pid *process;		/* NULL: threads of the kernel */
 	u32 users;			/* endpoints, and the work item while it is queued */
@@ -62,6 +63,9 @@ static struct srn_reporter *find_reporter(struct srn_device *dev, const struct p
  * srn_reporter_get - the reporter of the calling process
  * @dev: link
  *
+ * While the link is registered the core opens listeners on behalf of any process. Whose they are
+ * nobody tells, so each gets a reporter that it shares with its own connections only.
+ *
  * Context: process.
  *
  * Return: reporter with a reference, or NULL if there is no memory.
@@ -70,19 +74,23 @@ struct srn_reporter *srn_reporter_get(struct srn_device *dev)
 {
 	struct pid *process = current->flags & PF_KTHREAD ? NULL : task_tgid(current);
 	struct srn_reporter *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
-	struct srn_reporter *r;
+	bool alone = READ_ONCE(dev->registering);
+	struct srn_reporter *r = NULL;
 
 	if (!fresh)
 		return NULL;
 	spin_lock_bh(&dev->lock);
-	r = find_reporter(dev, process);
+	if (!alone)
+		r = find_reporter(dev, process);
 	if (!r) {
 		r = fresh;
 		r->dev = dev;
 		r->process = get_pid(process);
+		INIT_LIST_HEAD(&r->node);
 		INIT_LIST_HEAD(&r->endpoints);
 		INIT_WORK(&r->work, reporter_work);
-		list_add(&r->node, &dev->reporters);
+		if (!alone)
+			list_add(&r->node, &dev->reporters);
 		fresh = NULL;
 	}
 	r->users++;

@@ -7,6 +7,7 @@
 //       side of each connection is a TCP socket of this program.
 #include <grp.h>
 #include <sched.h>
+#include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <future>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -30,6 +32,7 @@
 
 #include "cm_scene.hpp"
 #include "must.hpp"
+#include "nldev.hpp"
 #include "objects.hpp"
 #include "withheld_page.hpp"
 
@@ -450,30 +453,92 @@ void expect_connections(const places& p) {
         throw std::runtime_error(std::string("cannot accept: ") + strerrordesc_np(code));
 }
 
-/// While the kernel waits for this process to take an event, another process goes on.
+/// While the kernel waits for this process to take an event of a listener, others go on.
+void while_stalled(const cm_scene& cm, const std::function<tcp_stream()>& make_request,
+                   const std::function<void()>& others) {
+    const support::withheld_page page;
+    std::mutex mutex;
+    std::condition_variable_any through;
+    // What has not worked by then will be told by whoever waits.
+    const std::jthread let_go_at_last([&](const std::stop_token& stop) {
+        std::unique_lock lock(mutex);
+        through.wait_for(lock, stop, 3 * robustness::soon(), [] { return false; });
+        page.let_go();
+    });
+    const auto first = make_request();
+    if (!must(softrnic::detail::wait_readable(cm.channel(), robustness::soon())))
+        throw std::runtime_error("no event");
+    const std::jthread reader([&] { (void)raw_cm::get_event_into(cm.channel(), page.memory()); });
+    page.await_fault(robustness::soon());
+    // There are events now that nobody can be told of.
+    const std::array more{make_request(), make_request()};
+    others();
+    page.let_go();
+}
+
 void stalled_reader(const places& p, unsigned rounds) {
     for (unsigned round = 0; round < rounds; ++round) {
         cm_scene cm(p.where);
         cm.listen();
-        const support::withheld_page page;
-        std::mutex mutex;
-        std::condition_variable_any through;
-        // What has not worked by then will be told by whoever waits.
-        const std::jthread let_go_at_last([&](const std::stop_token& stop) {
-            std::unique_lock lock(mutex);
-            through.wait_for(lock, stop, 3 * robustness::soon(), [] { return false; });
-            page.let_go();
+        while_stalled(
+            cm, [&] { return cm.make_request(); },
+            [&] {
+                in_child([&] { ends_soon("making connections", [&] { expect_connections(p); }); });
+            });
+    }
+}
+
+/// A request to what listens everywhere, by way of a link's address.
+tcp_stream request_through(const address& link, const cm_scene& cm) {
+    auto peer = tcp_stream::connect(link.with_port(cm.where().port()));
+    peer.send(wirepeer::encode(wirepeer::mpa_frame{.revision = 1}));
+    return peer;
+}
+
+/// Between two processes, once.
+class go_ahead {
+public:
+    go_ahead() : event_(eventfd(0, EFD_CLOEXEC)) {
+        if (event_.get() < 0) throw std::runtime_error("no eventfd");
+    }
+    void give() const {
+        if (eventfd_write(event_.get(), 1) != 0) throw std::runtime_error("eventfd_write");
+    }
+    void await() const {
+        if (!must(softrnic::detail::wait_readable(event_.get(), 3 * robustness::soon())))
+            throw std::runtime_error("the other process does not go on");
+    }
+
+private:
+    support::descriptor event_;
+};
+
+/// The same with processes that have listened everywhere since before there was the link of that
+/// address, on the network device dummy9.
+void stalled_on_a_new_link(const places& p, unsigned rounds) {
+    const address everywhere = must(address::resolve("0.0.0.0", 0));
+    for (unsigned round = 0; round < rounds; ++round) {
+        const go_ahead listening;
+        const go_ahead stalled;
+        auto other = std::async(std::launch::async, in_child, [&] {
+            cm_scene cm(everywhere);
+            cm.listen();
+            listening.give();
+            stalled.await();
+            const tcp_stream peer = request_through(p.where, cm);
+            cm.await(0, {RDMA_CM_EVENT_CONNECT_REQUEST});
         });
-        const auto first = cm.make_request();
-        if (!must(softrnic::detail::wait_readable(cm.channel(), robustness::soon())))
-            throw std::runtime_error("no event");
-        const std::jthread reader(
-            [&] { (void)raw_cm::get_event_into(cm.channel(), page.memory()); });
-        page.await_fault(robustness::soon());
-        // There are events now that nobody can be told of.
-        const std::array more{cm.make_request(), cm.make_request()};
-        in_child([&] { ends_soon("making connections", [&] { expect_connections(p); }); });
-        page.let_go();
+        cm_scene cm(everywhere);
+        cm.listen();
+        listening.await();
+        in_child([] { must(robustness::link_add("srn9", "dummy9")); });
+        while_stalled(
+            cm, [&] { return request_through(p.where, cm); },
+            [&] {
+                stalled.give();
+                other.get();
+            });
+        must(robustness::link_delete("srn9"));
     }
 }
 
@@ -505,6 +570,7 @@ void run(const std::string& name, const places& p, const std::string& count) {
         {"qp-used-by-a-child", used_by_a_child},
         {"qp-used-after-setuid", used_after_setuid},
         {"stalled-reader", stalled_reader},
+        {"stalled-on-a-new-link", stalled_on_a_new_link},
     };
     const auto number = static_cast<unsigned>(std::stoul(count, nullptr, 0));
     if (const auto found = requests.find(name); found != requests.end())

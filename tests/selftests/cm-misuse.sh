@@ -12,7 +12,7 @@
 . lib/pairs.sh
 
 : "${CM_ROUNDS:=200}"
-A1=10.1.0.1 DEVICE=/dev/infiniband/uverbs0
+A1=10.1.0.1 A9=10.9.0.1 DEVICE=/dev/infiniband/uverbs0
 CHECK_TIMEOUT=$(((120 + CM_ROUNDS / 20) * SLOW))
 
 # What each case is, and what part of the rounds it does: connecting takes its time.
@@ -46,16 +46,22 @@ still_works()
 	pair "$1: rping still works" 7174 rping -s -a "$A1" -C 3 -- rping -c -a "$A1" -C 3 -V
 }
 
-stalled_reader()
+# stalled NAME TEXT ADDRESS
+stalled()
 {
-	local text="a process takes no event"
-	[[ " ${CM_CASES:-stalled-reader} " == *" stalled-reader "* ]] || return 0
+	[[ " ${CM_CASES:-$1} " == *" $1 "* ]] || return 0
 	if [[ ! -e /proc/sys/vm/unprivileged_userfaultfd ]]; then
-		skip "$text" "this kernel has no userfaultfd"
+		skip "$2" "this kernel has no userfaultfd"
 		return
 	fi
-	run_check "$text" ./cm_misuse stalled-reader "$DEVICE" "$A1" $(((CM_ROUNDS + 39) / 40))
-	still_works "$text"
+	run_check "$2" ./cm_misuse "$1" "$DEVICE" "$3" $(((CM_ROUNDS + 39) / 40))
+	still_works "$2"
+}
+
+# Of a link that comes when all listen already.
+second_address()
+{
+	ip link add dummy9 type dummy && ip addr add "$A9/24" dev dummy9 && ip link set dummy9 up
 }
 
 chmod +x cm_misuse
@@ -67,5 +73,7 @@ for entry in "${CASES[@]}"; do
 		$((CM_ROUNDS / part))
 	still_works "$text"
 done
-stalled_reader
+stalled stalled-reader "a process takes no event" "$A1"
+run_check "a second address" second_address
+stalled stalled-on-a-new-link "a process takes no event, of a link that came later" "$A9"
 finish
