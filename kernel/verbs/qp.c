@@ -51,8 +51,6 @@ void srn_qp_put(struct srn_qp *qp)
 
 static void owner_init(struct srn_qp *qp)
 {
-	if (qp->kernel)
-		return;
 	qp->owner_uid = current_uid();
 	qp->owner = get_pid(task_tgid(current));
 }
@@ -65,12 +63,18 @@ static void owner_init(struct srn_qp *qp)
  * in the same process namespace, such as a child of it. To be the same user is not enough, since
  * containers often have no users of their own.
  *
+ * That of a kernel consumer is for threads of the kernel, and for the process on whose behalf it was
+ * created: it mounts something, or adds a target. Others must not even have it for the moment until
+ * srn_qp_is_callers() refuses them, since its consumer could not connect it meanwhile.
+ *
  * Context: process, spinlocks may be held.
  */
 bool srn_qp_may_be_callers(const struct srn_qp *qp)
 {
-	if (qp->kernel || task_tgid(current) == qp->owner)
+	if (task_tgid(current) == qp->owner)
 		return true;
+	if (qp->kernel)
+		return current->flags & PF_KTHREAD;
 	return uid_eq(current_uid(), qp->owner_uid) &&
 	       task_active_pid_ns(current) == ns_of_pid(qp->owner);
 }

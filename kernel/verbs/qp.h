@@ -171,7 +171,7 @@ struct srn_qp {
 	struct srn_device *dev;
 	refcount_t refs;		/* held by the RDMA core's iWARP CM */
 	bool kernel;
-	kuid_t owner_uid;		/* of a process: who has created it */
+	kuid_t owner_uid;		/* who has created it */
 	struct pid *owner;
 	struct completion unused;	/* refs is 0 */
 	struct srn_cm_handle *cm_handle;	/* by which the core's connection manager has it */
