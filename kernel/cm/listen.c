@@ -15,8 +15,6 @@
 #include "../stream/sockhooks.h"
 #include "cm.h"
 
-/* A reported connection whose listener is gone is closed if nobody decides on it. */
-#define ORPHAN_TIMEOUT	(60 * HZ)
 #define DEFAULT_BACKLOG	128
 
 /* Connections that are taken at a time, before others' have their turn. */
@@ -327,22 +325,6 @@ int srn_cm_create_listen(struct iw_cm_id *cm_id, int backlog)
 	return ret;
 }
 
-/* Requests that were reported and not decided on: nobody may be left to do so. */
-static void watch_orphans(struct srn_ep *listener)
-{
-	struct srn_device *dev = listener->dev;
-	struct srn_ep *ep;
-
-	spin_lock_bh(&dev->lock);
-	list_for_each_entry(ep, &dev->endpoints, node) {
-		if (ep->listener != listener || READ_ONCE(ep->state) != SRN_EP_REQUESTED)
-			continue;
-		ep->deadline = (jiffies + ORPHAN_TIMEOUT) ?: 1;
-		srn_ep_queue(ep, ORPHAN_TIMEOUT + 1);
-	}
-	spin_unlock_bh(&dev->lock);
-}
-
 /**
  * srn_cm_destroy_listen - listen no more, for the core
  * @cm_id: listener; it gets no event any more when this returns
@@ -358,7 +340,6 @@ int srn_cm_destroy_listen(struct iw_cm_id *cm_id)
 	mutex_lock(&ep->lock);
 	srn_ep_close(ep, false);
 	mutex_unlock(&ep->lock);
-	watch_orphans(ep);
 	srn_report_listener_gone(ep);
 	srn_ep_put(ep);
 	return 0;

@@ -13,6 +13,8 @@
 #define REQUEST_TIMEOUT	(5 * HZ)
 /* How long the core may take to hand a request on; after that it had no memory for it. */
 #define FORWARD_TIMEOUT	(60 * HZ)
+/* How often it is looked whether there may still be somebody who decides on a request. */
+#define ORPHAN_PERIOD	(60 * HZ)
 /* How often, and how long, the core is asked again when it has no room for events. */
 #define EVENT_RETRY	(HZ / 50)
 
@@ -109,7 +111,6 @@ static int report_request(struct srn_ep *ep)
 	if (ret < 0)
 		return ret;
 	mutex_lock_nested(&listener->lock, SINGLE_DEPTH_NESTING);
-	/* Before the listener can go: whoever makes it go looks for reported requests. */
 	ep->state = SRN_EP_REQUESTED;
 	srn_ep_set_deadline(ep, FORWARD_TIMEOUT);
 	ret = listener->state == SRN_EP_LISTENING ? srn_report_request(ep) : -ECONNABORTED;
@@ -155,19 +156,24 @@ static void handle_request(struct srn_ep *ep)
 
 /*
  * A consumer that knows of the request may take as long as it wants to decide. The request is
- * closed in two cases: the core has not told the consumer of it in time, or the listener is gone,
- * and its consumer seems to be gone as well.
+ * closed in two cases: the core has not told the consumer of it in time, or the listener has been
+ * gone for a while, and its consumer seems to be gone as well.
  */
 static void requested(struct srn_ep *ep)
 {
+	bool was_orphan = ep->orphan;
+
 	if (!time_after_eq(jiffies, ep->deadline)) {
 		srn_ep_wait(ep);
 		return;
 	}
+	ep->orphan = READ_ONCE(ep->listener->state) == SRN_EP_CLOSED;
 	if (!READ_ONCE(ep->forwarded))
 		drop(ep, "the core had no memory for it");
-	else if (READ_ONCE(ep->listener->state) == SRN_EP_CLOSED)
+	else if (was_orphan)
 		srn_ep_close(ep, false);
+	else
+		srn_ep_set_deadline(ep, ORPHAN_PERIOD);
 }
 
 /**
