@@ -91,9 +91,15 @@ static bool claim_given_back(struct srn_qp *qp)
 	bool ok;
 
 	spin_lock_irqsave(&qp->state_lock, flags);
-	ok = !c->busy;
-	if (ok)
-		*c = (struct srn_claim){ .held = c->next };
+	if (c->next == current) {
+		/* It comes to nothing. The last connection has its own still. */
+		c->next = NULL;
+		ok = true;
+	} else {
+		ok = !c->busy;
+		if (ok)
+			*c = (struct srn_claim){ .held = c->next };
+	}
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 	return ok;
 }
@@ -167,7 +173,7 @@ struct ib_qp *srn_report_get_qp(struct ib_device *ibdev, int qpn)
 	spin_lock_irqsave(&qp->state_lock, flags);
 	ok = !c->held || (c->ended && !c->next);
 	if (ok && c->held)
-		c->next = true;
+		c->next = current;
 	c->held = true;
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 	if (!ok)

@@ -162,7 +162,7 @@ struct srn_claim {
 	bool held;			/* the core has one */
 	bool busy;			/* the consumer is being told something */
 	bool ended;			/* the connection has ended */
-	bool next;			/* the core has another one, for the next connection */
+	const struct task_struct *next;	/* gets another one, for the next connection; a name only */
 };
 
 /* The most of what an idle connection keeps. Not above 2 KiB: the slab would take four. */
