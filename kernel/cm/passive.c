@@ -87,10 +87,15 @@ void srn_ep_passive_start(struct srn_ep *listener, struct socket *sock)
 	mutex_unlock(&ep->lock);
 	if (!oldest)
 		return;
-	mutex_lock(&oldest->lock);
-	if (oldest->state == SRN_EP_WAIT_REQUEST)
-		drop(oldest, "too many have made no request");
-	mutex_unlock(&oldest->lock);
+	/*
+	 * All listeners of the host wait for the caller. Whoever has the lock has something to do for
+	 * it, and may by now be a process that accepts it and waits for another one.
+	 */
+	if (mutex_trylock(&oldest->lock)) {
+		if (oldest->state == SRN_EP_WAIT_REQUEST)
+			drop(oldest, "too many have made no request");
+		mutex_unlock(&oldest->lock);
+	}
 	srn_ep_put(oldest);
 }
 
