@@ -9,6 +9,7 @@
 
 #include "../compat/compat.h"
 #include "batch.h"
+#include "stream.h"
 
 /* kmalloc() would round up to twice as much. */
 static_assert(sizeof(struct srn_tx_batch) <= 32 * 1024);
@@ -32,7 +33,7 @@ static struct srn_tx_batch *alloc_batch(struct mem_cgroup *payer, bool may_sleep
 {
 	gfp_t gfp = __GFP_NOWARN | (may_sleep ? GFP_NOIO | __GFP_NORETRY : GFP_NOWAIT) |
 		    (payer ? __GFP_ACCOUNT : 0);
-	struct mem_cgroup *before = set_active_memcg(payer);
+	struct mem_cgroup *before = srn_charge_to(payer);
 	struct srn_tx_batch *b = kmalloc(sizeof(*b), gfp);
 
 	set_active_memcg(before);

@@ -88,7 +88,7 @@ static int rx_event(struct srn_stream *s, struct srn_fpdu_event *ev)
  */
 static int get_memory(struct srn_stream *s, enum srn_fpdu_event_type type, gfp_t gfp)
 {
-	struct mem_cgroup *before = set_active_memcg(s->payer);
+	struct mem_cgroup *before = srn_charge_to(s->payer);
 	int ret;
 
 	if (s->payer)

@@ -30,6 +30,7 @@
 
 #include <linux/interrupt.h>
 #include <linux/net.h>
+#include <linux/sched/mm.h>
 #include <linux/workqueue.h>
 #include <net/sock.h>
 
@@ -196,6 +197,20 @@ void srn_stream_drain(struct srn_stream *s);
 struct socket *srn_stream_stop(struct srn_stream *s, const u8 *terminate, u32 terminate_len);
 
 /* Between the engines, not for the layer above. */
+
+/*
+ * Charge memory to somebody else, up to set_active_memcg() with what this returns. A cgroup above
+ * its memory.high has to wait: whoever gets memory for it sleeps for up to 2 s, if this was not the
+ * first time. A worker has others to work for, so for it each time is the first one.
+ */
+static inline struct mem_cgroup *srn_charge_to(struct mem_cgroup *payer)
+{
+#ifdef CONFIG_MEMCG
+	if (in_task() && current->flags & PF_KTHREAD)
+		current->memcg_nr_pages_over_high = 0;
+#endif
+	return set_active_memcg(payer);
+}
 
 /* Until memory that was short is asked for again. */
 #define SRN_RETRY_DELAY	msecs_to_jiffies(10)

@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# files: build/tests/robustness/cm_misuse
+# timeout: 300
+#
+# Cgroups above their memory.high are made to wait, for up to 2 s at a time. Workers of softrnic get
+# memory on their behalf, and work for others as well, who must not wait for it.
+. lib/ktap.sh
+. lib/pairs.sh
+
+A1=10.1.0.1 DEVICE=/dev/infiniband/uverbs0
+# Two, since what a CPU has charged in advance is for one only. A few processes each, since they wait
+# as well.
+GROUPS_AT=(/sys/fs/cgroup/above1 /sys/fs/cgroup/above2)
+PROCESSES=8
+
+cgroups()
+{
+	[[ -e /sys/fs/cgroup/cgroup.controllers ]] ||
+		mount -t cgroup2 none /sys/fs/cgroup 2> /dev/null
+	grep -qw memory /sys/fs/cgroup/cgroup.controllers 2> /dev/null || return
+	echo +memory > /sys/fs/cgroup/cgroup.subtree_control
+	mkdir -p "${GROUPS_AT[@]}"
+}
+
+# connect_often ROUNDS: two connections in each.
+connect_often() { ./cm_misuse reconnect-at-once "$DEVICE" "$A1" "$1"; }
+
+connect_in()
+{
+	echo "$BASHPID" > "$1"/cgroup.procs
+	SLOW=100 exec ./cm_misuse reconnect-at-once "$DEVICE" "$A1" 1000000
+}
+
+others_connect()
+{
+	local group
+	for ((i = 0; i < PROCESSES; i++)); do
+		for group in "${GROUPS_AT[@]}"; do
+			connect_in "$group" > /dev/null 2>&1 &
+			others+=($!)
+		done
+	done
+	sleep 3
+	kill -0 "${others[@]}"
+}
+
+throttle()
+{
+	local group
+	for group in "${GROUPS_AT[@]}"; do
+		echo 65536 > "$group"/memory.high || return
+	done
+}
+
+stop_others()
+{
+	kill -9 "${others[@]}"
+	wait_until $((20 * SLOW)) rmdir "${GROUPS_AT[@]}" 2> /dev/null
+}
+
+chmod +x cm_misuse
+cgroups || skip_all "this kernel has no cgroup controller for memory"
+run_check "a link" dummy_link || finish
+others=()
+run_check "others connect" others_connect
+run_check "connections beside them" connect_often 40
+run_check "they are above what they should have" throttle
+CHECK_TIMEOUT=$((20 * SLOW)) run_check "connections do not wait for them" connect_often 40
+run_check "the others end" stop_others
+run_check "nothing is left" no_objects_stay $((20 * SLOW))
+finish
