@@ -67,7 +67,7 @@ struct srn_ep {
 	struct list_head report_node;	/* in its list, under dev->lock */
 	bool core_knows;		/* the core has taken the event that came first */
 	bool forwarded;			/* passive: the core has taken the request */
-	bool orphan;			/* passive, undecided: the listener was gone at the last look */
+	bool orphan;			/* passive: at the last look its listener was gone */
 	struct iw_cm_id *request;	/* passive: its id, of which no consumer knows yet */
 	bool tell_connected;		/* the consumer has to be told that it is there */
 	int status;			/* in ENDED: why no connection came of it, or 0 */

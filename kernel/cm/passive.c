@@ -88,7 +88,7 @@ void srn_ep_passive_start(struct srn_ep *listener, struct socket *sock)
 	if (!oldest)
 		return;
 	/*
-	 * All listeners of the host wait for the caller. Whoever has the lock has something to do for
+	 * All listeners of the host wait for the caller. Whoever has the lock does something for
 	 * it, and may by now be a process that accepts it and waits for another one.
 	 */
 	if (mutex_trylock(&oldest->lock)) {

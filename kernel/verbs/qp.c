@@ -63,7 +63,7 @@ static void owner_init(struct srn_qp *qp)
  * in the same process namespace, such as a child of it. To be the same user is not enough, since
  * containers often have no users of their own.
  *
- * That of a kernel consumer is for threads of the kernel, and for the process on whose behalf it was
+ * That of a kernel consumer is for threads of the kernel, and for the process for which it was
  * created: it mounts something, or adds a target. Others must not even have it for the moment until
  * srn_qp_is_callers() refuses them, since its consumer could not connect it meanwhile.
  *
