@@ -203,10 +203,13 @@ int srn_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
  * A registration is undone whose answer could not be written. The core does not expect a driver to
  * refuse that, and only guesses of its STag can have bound windows to the region meanwhile.
  */
-static bool is_undone(const struct ib_mr *ibmr)
+static bool is_undone(const struct srn_mr *mr)
 {
+	/* Fast registration has something else in that place; a kernel consumer's has no file. */
+	if (mr->mem->type != SRN_MEM_USER || !mr->ibmr.uobject)
+		return false;
 	/* What the core has completed is in the list of its file. */
-	return ibmr->uobject && list_empty(&ibmr->uobject->list);
+	return list_empty(&mr->ibmr.uobject->list);
 }
 
 /**
@@ -226,7 +229,7 @@ int srn_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	struct srn_mr *mr = to_srn_mr(ibmr);
 	struct srn_mem *mem = mr->mem;
 
-	if (is_undone(ibmr))
+	if (is_undone(mr))
 		srn_mem_unbind_all(mem);
 	else if (!srn_mem_refuse_windows(mem))
 		return -EBUSY;
