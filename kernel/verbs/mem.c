@@ -223,13 +223,16 @@ void srn_mem_unbind_all(struct srn_mem *region)
 	WRITE_ONCE(region->valid, false);
 	/* Somebody may have found it valid before, and have it in hand. */
 	while (!srn_mem_refuse_windows(region)) {
-		rcu_read_lock();
-		xa_for_each(&region->dev->mems, index, window) {
-			unbind_from(window, region);
-			cond_resched_rcu();
-		}
-		rcu_read_unlock();
-		cond_resched();
+		index = 0;
+		do {
+			rcu_read_lock();
+			window = xa_find(&region->dev->mems, &index, ULONG_MAX, XA_PRESENT);
+			if (window)
+				unbind_from(window, region);
+			rcu_read_unlock();
+			index++;
+			cond_resched();
+		} while (window);
 	}
 }
 
