@@ -6,10 +6,11 @@
 # What peers and processes can make the kernel keep for connections is charged to the cgroup of
 # the process that has them: payload that waits for its CRC, batches of stalled queue pairs, what
 # is in the sockets. What is not charged is bounded for each connection.
+. lib/cgroup.sh
 . lib/ktap.sh
 . lib/topology.sh
 
-GROUPS_AT=/sys/fs/cgroup/charged
+GROUP=/sys/fs/cgroup/charged
 SERVER=10.1.0.1 PORT=7600
 CONNECTIONS=128
 # KiB. Of a connection: what an FPDU that is not complete keeps of 65000 bytes; a batch; and what
@@ -21,14 +22,7 @@ NOISE=$((2048 * SLOW))
 said() { grep -q "$1" "$2"; }
 gone() { ! pgrep -x holdings > /dev/null; }
 
-cgroup()
-{
-	[[ -e /sys/fs/cgroup/cgroup.controllers ]] ||
-		mount -t cgroup2 none /sys/fs/cgroup 2> /dev/null
-	grep -qw memory /sys/fs/cgroup/cgroup.controllers 2> /dev/null || return
-	echo +memory > /sys/fs/cgroup/cgroup.subtree_control
-	mkdir -p "$GROUPS_AT"
-}
+cgroup() { cgroup_controller memory && mkdir -p "$GROUP"; }
 
 # Small windows and buffers, so that what is meant fills the machine, and not what is in front.
 small_buffers()
@@ -40,8 +34,8 @@ small_buffers()
 serve()
 {
 	: > /tmp/serve.log
-	bash -c 'echo $$ > '"$GROUPS_AT"/cgroup.procs' && exec "$@"' serve \
-		./holdings serve "$SERVER" "$PORT" "$CONNECTIONS" "$1" > /tmp/serve.log 2>&1 &
+	exec_in_cgroup "$GROUP" ./holdings serve "$SERVER" "$PORT" "$CONNECTIONS" "$1" \
+		> /tmp/serve.log 2>&1 &
 	server=$!
 	wait_listening "$PORT"
 }
@@ -72,8 +66,8 @@ disconnect()
 	wait_until 20 gone && wait_until 20 no_objects
 } 2> /dev/null
 
-kib_of() { awk -v key="$1" '$1 == key { print int($2 / 1024) }' "$GROUPS_AT"/memory.stat; }
-group_kib() { echo $(($(< "$GROUPS_AT"/memory.current) / 1024)); }
+kib_of() { awk -v key="$1" '$1 == key { print int($2 / 1024) }' "$GROUP"/memory.stat; }
+group_kib() { echo $(($(< "$GROUP"/memory.current) / 1024)); }
 # With the pages that each CPU keeps at hand: some 30 MiB, which the kernel counts as used.
 free_kib()
 {
@@ -159,13 +153,13 @@ payload_is_limited()
 	connected accept part || return
 	# Pages of files would make room.
 	local room=$(($(for_each "$WITHHELD") / 2))
-	echo $(((was_group - $(kib_of file) + room) * 1024)) > "$GROUPS_AT"/memory.max
+	echo $(((was_group - $(kib_of file) + room) * 1024)) > "$GROUP"/memory.max
 	kill -USR1 "$peer"
 	kernel_stays_below $((room + 1024)) && wait_until 30 said sent /tmp/peers.log || return
 	after
 	# What was measured before it was killed and after that does not fit together.
 	rest_is_bounded || was_killed || return
-	echo max > "$GROUPS_AT"/memory.max
+	echo max > "$GROUP"/memory.max
 	# Senders that were held up for long may have given up before they had sent all.
 	sent=$(sent_kib)
 	wait_until 30 goes_on_or_was_killed || {
@@ -175,12 +169,12 @@ payload_is_limited()
 	}
 	after
 	was_killed || return 0
-	echo "it was killed: $(grep "oom_kill " "$GROUPS_AT"/memory.events)"
-	wait_until 30 memory_is_back && grep -qx "oom_kill 1" "$GROUPS_AT"/memory.events
+	echo "it was killed: $(grep "oom_kill " "$GROUP"/memory.events)"
+	wait_until 30 memory_is_back && grep -qx "oom_kill 1" "$GROUP"/memory.events
 }
 
 # From then on: it takes a while to end.
-was_killed() { ! grep -qx "oom_kill 0" "$GROUPS_AT"/memory.events; }
+was_killed() { ! grep -qx "oom_kill 0" "$GROUP"/memory.events; }
 memory_is_back() { ((was_free - $(free_kib) <= $(for_each "$UNCHARGED") + NOISE)); }
 # A page of each connection is not kept for its withheld FPDU.
 goes_on_or_was_killed() { kernel_has_kib $((sent - $(for_each 4))) || was_killed; }
@@ -214,7 +208,7 @@ everything_is_given_back()
 {
 	# Sockets that are being closed count until TCP is done with them.
 	wait_until 60 nothing_is_charged || {
-		cat "$GROUPS_AT"/memory.stat
+		cat "$GROUP"/memory.stat
 		return 1
 	}
 }
@@ -227,12 +221,12 @@ check()
 	if run_check "$@"; then
 		note "$(cat "$CHECK_OUTPUT")"
 	fi
-	echo max > "$GROUPS_AT"/memory.max
+	echo max > "$GROUP"/memory.max
 	disconnect
 }
 
 chmod +x holdings
-cgroup || skip_all "this kernel has no cgroup controller for memory"
+cgroup || skip_all "$NO_CGROUP"
 run_check "a link" dummy_link || finish
 small_buffers
 # First: what has been freed late would hide it.

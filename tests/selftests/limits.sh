@@ -6,10 +6,11 @@
 # Limits that an administrator sets on processes: locked memory, RDMA objects, memory of a
 # cgroup. They hold, and what a process had is given back when it ends, however it ends.
 . lib/ktap.sh
+. lib/cgroup.sh
 . lib/pairs.sh
 
 DEVICE=/dev/infiniband/uverbs0
-GROUPS_AT=/sys/fs/cgroup
+GROUP=/sys/fs/cgroup/t
 MEMLOCK=$((1 << 20))
 # MiB that a cgroup may have, and that a process in it wants to have.
 ROOM=48 WANTED=256
@@ -43,63 +44,48 @@ given_back_by_the_killed()
 	as_nobody ./limits memlock "$DEVICE"
 }
 
-# cgroup CONTROLLER: a group "t" in which that controller counts, or why there is none.
-cgroup()
-{
-	[[ -e "$GROUPS_AT"/cgroup.controllers ]] || mount -t cgroup2 none "$GROUPS_AT" 2> /dev/null
-	if ! grep -qw "$1" "$GROUPS_AT"/cgroup.controllers 2> /dev/null; then
-		NO_CGROUP="this kernel has no cgroup controller for $1"
-		return 1
-	fi
-	echo "+$1" > "$GROUPS_AT"/cgroup.subtree_control
-	mkdir -p "$GROUPS_AT"/t
-}
-
-# Children that are started by it are in the group.
-in_cgroup()
-{
-	bash -c 'echo $$ > '"$GROUPS_AT/t/cgroup.procs"' && exec "$@"' in_cgroup "$@"
-}
+# cgroup CONTROLLER: the group, in which that controller counts.
+cgroup() { cgroup_controller "$1" && mkdir -p "$GROUP"; }
 
 # rings MIB: in the background, in the group.
 rings()
 {
 	: > /tmp/rings.log
-	in_cgroup ./limits rings "$DEVICE" "$1" > /tmp/rings.log 2>&1 &
+	exec_in_cgroup "$GROUP" ./limits rings "$DEVICE" "$1" > /tmp/rings.log 2>&1 &
 }
 
 # Of two contexts and ten objects each kind is exactly reached.
 rdma_objects_are_limited()
 {
-	echo "srn0 hca_handle=2 hca_object=10" > "$GROUPS_AT"/t/rdma.max || return
-	in_cgroup timeout 30 ./limits objects "$DEVICE" > /tmp/objects.log || return
-	cat /tmp/objects.log "$GROUPS_AT"/t/rdma.current
+	echo "srn0 hca_handle=2 hca_object=10" > "$GROUP"/rdma.max || return
+	in_cgroup "$GROUP" timeout 30 ./limits objects "$DEVICE" > /tmp/objects.log || return
+	cat /tmp/objects.log "$GROUP"/rdma.current
 	grep -qx '2 10' /tmp/objects.log &&
-		grep -q 'srn0 hca_handle=0 hca_object=0' "$GROUPS_AT"/t/rdma.current
+		grep -q 'srn0 hca_handle=0 hca_object=0' "$GROUP"/rdma.current
 }
 
 # Who is killed gives everything back as well.
 rdma_objects_of_the_killed()
 {
-	echo "srn0 hca_handle=2 hca_object=10" > "$GROUPS_AT"/t/rdma.max || return
+	echo "srn0 hca_handle=2 hca_object=10" > "$GROUP"/rdma.max || return
 	rings 16
 	wait_until 20 said queues /tmp/rings.log || return
-	cat "$GROUPS_AT"/t/rdma.current
-	grep -q 'hca_handle=1 hca_object=[1-9]' "$GROUPS_AT"/t/rdma.current || return
+	cat "$GROUP"/rdma.current
+	grep -q 'hca_handle=1 hca_object=[1-9]' "$GROUP"/rdma.current || return
 	kill_program
-	wait_until 20 grep -q 'srn0 hca_handle=0 hca_object=0' "$GROUPS_AT"/t/rdma.current
+	wait_until 20 grep -q 'srn0 hca_handle=0 hca_object=0' "$GROUP"/rdma.current
 }
 
 # Linux 6.1 keeps a group's limits on a list of the device when the group is removed, and
 # stumbles over them when the device goes. Limits that are none are not kept.
 leave_rdma_cgroup()
 {
-	[[ ! -e "$GROUPS_AT"/t/rdma.max ]] ||
-		echo "srn0 hca_handle=max hca_object=max" > "$GROUPS_AT"/t/rdma.max
-	rmdir "$GROUPS_AT"/t 2> /dev/null
+	[[ ! -e "$GROUP"/rdma.max ]] ||
+		echo "srn0 hca_handle=max hca_object=max" > "$GROUP"/rdma.max
+	rmdir "$GROUP" 2> /dev/null
 }
 
-group_mib() { echo $(($(< "$GROUPS_AT"/t/memory.current) >> 20)); }
+group_mib() { echo $(($(< "$GROUP"/memory.current) >> 20)); }
 less_than_mib() { (($(group_mib) < $1)); }
 
 # Queues are charged to the group of who makes them.
@@ -116,15 +102,15 @@ rings_are_charged()
 # It is refused, or it is killed; others do not notice.
 rings_are_limited()
 {
-	echo $((ROOM << 20)) > "$GROUPS_AT"/t/memory.max
+	echo $((ROOM << 20)) > "$GROUP"/memory.max
 	rings "$WANTED"
 	wait_until 60 refused_or_killed || {
 		echo "neither refused nor killed: $(group_mib) MiB"
 		return 1
 	}
-	echo "$(cat /tmp/rings.log), peak $(($(cat "$GROUPS_AT"/t/memory.peak) >> 20)) MiB"
+	echo "$(cat /tmp/rings.log), peak $(($(cat "$GROUP"/memory.peak) >> 20)) MiB"
 	kill_program
-	(($(cat "$GROUPS_AT"/t/memory.peak) <= ROOM << 20)) && wait_until 20 less_than_mib 4
+	(($(cat "$GROUP"/memory.peak) <= ROOM << 20)) && wait_until 20 less_than_mib 4
 }
 
 refused_or_killed() { said queues /tmp/rings.log || [[ -z $(jobs -r) ]]; }

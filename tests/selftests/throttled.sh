@@ -5,6 +5,7 @@
 #
 # Cgroups above their memory.high are made to wait, for up to 2 s at a time. Workers of softrnic get
 # memory on their behalf, and work for others as well, who must not wait for it.
+. lib/cgroup.sh
 . lib/ktap.sh
 . lib/pairs.sh
 
@@ -16,11 +17,7 @@ PROCESSES=8
 
 cgroups()
 {
-	[[ -e /sys/fs/cgroup/cgroup.controllers ]] ||
-		mount -t cgroup2 none /sys/fs/cgroup 2> /dev/null
-	grep -qw memory /sys/fs/cgroup/cgroup.controllers 2> /dev/null || return
-	echo +memory > /sys/fs/cgroup/cgroup.subtree_control
-	mkdir -p "${GROUPS_AT[@]}"
+	cgroup_controller memory && mkdir -p "${GROUPS_AT[@]}"
 }
 
 # connect_often ROUNDS: two connections in each.
@@ -28,8 +25,7 @@ connect_often() { ./cm_misuse reconnect-at-once "$DEVICE" "$A1" "$1"; }
 
 connect_in()
 {
-	echo "$BASHPID" > "$1"/cgroup.procs
-	SLOW=100 exec ./cm_misuse reconnect-at-once "$DEVICE" "$A1" 1000000
+	SLOW=100 exec_in_cgroup "$1" ./cm_misuse reconnect-at-once "$DEVICE" "$A1" 1000000
 }
 
 others_connect()
@@ -60,7 +56,7 @@ stop_others()
 }
 
 chmod +x cm_misuse
-cgroups || skip_all "this kernel has no cgroup controller for memory"
+cgroups || skip_all "$NO_CGROUP"
 run_check "a link" dummy_link || finish
 others=()
 run_check "others connect" others_connect
