@@ -28,6 +28,8 @@ constexpr std::chrono::milliseconds patience{60};
 
 constexpr std::uint32_t resolve_time = 300;  // milliseconds
 
+constexpr std::uint32_t nobodys = UINT32_MAX;
+
 constexpr std::uint32_t bit(std::uint32_t kind) {
     return kind < 32 ? 1U << kind : 0;
 }
@@ -182,7 +184,11 @@ private:
         if (made) keep(s, channel, *made);
     }
     void destroy(id_slot& s) {
-        run(action::destroy_id, [&] { return raw_cm::destroy_id(channel_of(s), s.id); });
+        std::uint32_t id = s.id;
+        run(action::destroy_id, [&] { return raw_cm::destroy_id(channel_of(s), id); });
+        // The next request may get that number. To destroy it before it has been told of is a trap
+        // of the core.
+        s.id.compare_exchange_strong(id, nobodys);
     }
     void accept(id_slot& s, std::uint32_t qp_number) {
         run(action::accept, [&] { return raw_cm::accept(channel_of(s), s.id, with(qp_number)); });
