@@ -19,7 +19,7 @@ struct srn_qp;
 
 struct srn_cm_handle {
 	struct ib_qp ibqp;		/* what the core sees */
-	struct srn_qp *qp;		/* exists if it is not @gone, or with a reference */
+	struct srn_qp *qp;		/* exists until @gone, or as long as it is referenced */
 	spinlock_t lock;
 	bool gone;			/* @qp is being destroyed; lock */
 	struct rcu_head rcu;

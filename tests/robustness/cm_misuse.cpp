@@ -251,10 +251,19 @@ void establish(cm_scene& cm, std::uint32_t id, const tcp_stream& peer) {
     cm.await(id, {RDMA_CM_EVENT_ESTABLISHED});
 }
 
+/// What a case needs whose ids connect to a socket of this program.
+struct outward {
+    explicit outward(const places& p)
+        : verbs(p.device_file), far(p.where.with_port(0)), cm(p.where) {}
+
+    verbs_scene verbs;
+    tcp_listener far;
+    cm_scene cm;
+};
+
 void connect_two_with_one_qp(const places& p, unsigned rounds) {
-    const verbs_scene verbs(p.device_file);
-    const tcp_listener far(p.where.with_port(0));
-    cm_scene cm(p.where);
+    outward made(p);
+    auto& [verbs, far, cm] = made;
     for (unsigned round = 0; round < rounds; ++round) {
         const owned_qp qp(verbs);
         const std::array ids{cm.route_to(far.local_address()), cm.route_to(far.local_address())};
@@ -274,9 +283,8 @@ void connect_two_with_one_qp(const places& p, unsigned rounds) {
 }
 
 void reconnect_at_once(const places& p, unsigned rounds) {
-    const verbs_scene verbs(p.device_file);
-    const tcp_listener far(p.where.with_port(0));
-    cm_scene cm(p.where);
+    outward made(p);
+    auto& [verbs, far, cm] = made;
     for (unsigned round = 0; round < rounds; ++round) {
         const owned_qp qp(verbs);
         const std::array ids{cm.route_to(far.local_address()), cm.route_to(far.local_address())};
@@ -304,9 +312,8 @@ void reconnect_at_once(const places& p, unsigned rounds) {
 
 /// The core goes on with a queue pair that its id has let go of, if the connection ends meanwhile.
 void disconnect_while_the_qp_goes(const places& p, unsigned rounds) {
-    const verbs_scene verbs(p.device_file);
-    const tcp_listener far(p.where.with_port(0));
-    cm_scene cm(p.where);
+    outward made(p);
+    auto& [verbs, far, cm] = made;
     for (unsigned round = 0; round < rounds; ++round) {
         const owned_qp qp(verbs);
         const std::uint32_t id = cm.route_to(far.local_address());

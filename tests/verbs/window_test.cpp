@@ -386,7 +386,7 @@ ibv_wc_status bind_by_key(softrnic::connection& end, const memory_window& window
 /// Registers memory, binds the window to it before that is complete, and makes it fail. False if
 /// the key could not be guessed: the index follows the last one, and each guess of the rest costs a
 /// connection.
-bool bind_while_registering(support::withheld_page& answer) {
+bool bind_while_registering(std::unique_ptr<support::withheld_page> page) {
     constexpr std::size_t keys = 256;
     const auto domain = must(softrnic::pd::create(device()));
     pair_options in_it;
@@ -396,16 +396,19 @@ bool bind_while_registering(support::withheld_page& answer) {
     const memory_window window = must(memory_window::create(domain));
     message memory(size);
     const auto last = must(softrnic::buffer::create(domain, size, bindable));
-    auto undone = std::async(std::launch::async,
-                             [&] { return register_into(domain, memory, answer.memory()); });
-    answer.await_fault(patience);
+    std::future<int> undone;
+    // Whatever goes wrong, the page goes before its writer is waited for.
+    const auto answer = std::move(page);
+    undone = std::async(std::launch::async,
+                        [&] { return register_into(domain, memory, answer->memory()); });
+    answer->await_fault(patience);
     const std::uint32_t index = (last.region().native()->lkey >> 8U) + 1;
     bool bound = false;
     for (std::size_t key = 0; key < keys && !bound; ++key)
         bound =
             bind_by_key(guesses[key].client, window, index << 8U | static_cast<std::uint32_t>(key),
                         memory) == IBV_WC_SUCCESS;
-    answer.take_away();
+    answer->take_away();
     EXPECT_EQ(undone.get(), EFAULT);
     // Nothing of it is in the way of the next.
     must(softrnic::buffer::create(domain, size, bindable));
@@ -425,7 +428,7 @@ TEST(WindowOf, ARegistrationThatIsUndone) {
         } catch (const std::system_error& e) {
             GTEST_SKIP() << "this kernel has no userfaultfd: " << e.what();
         }
-        bound = bind_while_registering(*answer);
+        bound = bind_while_registering(std::move(answer));
     }
     EXPECT_TRUE(bound) << "no guess was right";
 }
