@@ -81,12 +81,13 @@ find_complaint()
 		awk -F: -v first="${first:-0}" '$1 > first { print $1; exit }' || true
 }
 
+# Without what the kernel itself does not believe of a stack: what tells most may come late.
 show_complaint()
 {
 	local log=$1 line=$2
 	say "kernel complaint (${log##*/}, line $line):"
-	sed -n "$((line > 3 ? line - 3 : 1)),$((line + 30))p" "$log" |
-		sed 's/^/  | /' >&2
+	sed -n "$((line > 3 ? line - 3 : 1)),$((line + 60))p" "$log" | grep -v '\]  ? ' |
+		head -n 40 | sed 's/^/  | /' >&2
 }
 
 show_tail()

@@ -129,7 +129,6 @@ flood()
 
 kernel_tells()
 {
-	[[ -e $TRACING/events ]] || mount -t tracefs none "$TRACING" 2> /dev/null
 	[[ -e $TRACING/events/preemptirq/irq_disable &&
 		-e $TRACING/events/preemptirq/preempt_disable ]]
 }

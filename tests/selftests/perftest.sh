@@ -142,7 +142,6 @@ odd_pair()
 # trace_sends 1|0: from now on and from the beginning, or no more.
 trace_sends()
 {
-	[[ -w $SENDS/enable ]] || mount -t tracefs none "$TRACING"
 	: > "$TRACING/trace"
 	echo "$1" > "$SENDS/enable"
 }

@@ -30,7 +30,6 @@ END
 
 enable()
 {
-	[[ -d "$TRACING"/events ]] || mount -t tracefs nodev "$TRACING" || return
 	echo > "$TRACING"/trace && echo 1 > "$TRACING"/events/softrnic/enable &&
 		echo 1 > "$TRACING"/tracing_on
 }
