@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # timeout: 900
 # mem: 2G
-# files: Documentation/howto-nvme-rdma.md
+# files: Documentation/howto-nvme-rdma.md build/tests/robustness/cm_misuse
 # pair: yes
 #
 # NVMe over RDMA: nvmet and nvme-rdma, data verified, through resets, a wire that is
@@ -165,6 +165,16 @@ shared_queues_used()
 	round_trip && on_server rdma resource show srq | grep -q srqn
 }
 
+# A process that knows its number cannot use what the initiator or the target has connected.
+kernel_queue_pair_refused()
+{
+	local qpn
+	qpn=$(rdma resource show qp link srn0 | grep -m 1 -oP 'lqpn \K\d+(?=.* comm \[)') || return
+	chmod +x cm_misuse
+	./cm_misuse qp-of-the-kernel /dev/infiniband/uverbs0 "$SERVER" "$qpn" &&
+		dmesg | grep "QP$qpn: not connected: it is not the caller's"
+}
+
 file_system()
 {
 	mkfs.ext4 -q "$NAMESPACE" && mkdir -p /mnt/nvme && mount "$NAMESPACE" /mnt/nvme &&
@@ -181,6 +191,7 @@ run_check "howto: discover, connect" connect
 run_check "written, read back, equal" round_trip
 run_check "fio verifies, several queues" verified_load
 run_check "a file system" file_system
+[[ -n $ROLE ]] || run_check "a process that wants one of its queue pairs" kernel_queue_pair_refused
 run_check "three resets under load" load_through three_resets
 run_check "users killed in mid-request" killed_users
 run_check "fio verifies, with little memory" with_little_memory verified_load

@@ -5,6 +5,8 @@
 //   cm_misuse CASE DEVICE-FILE ADDRESS ROUNDS
 //       A case of the table below, that many times. ADDRESS is one of the device's, and the other
 //       side of each connection is a TCP socket of this program.
+//   cm_misuse qp-of-the-kernel DEVICE-FILE ADDRESS QPN
+//       The same with a queue pair that one of the kernel's consumers has made.
 #include <grp.h>
 #include <sched.h>
 #include <sys/eventfd.h>
@@ -407,6 +409,10 @@ void refused_to(const std::function<void(const std::function<void()>&)>& strange
     }
 }
 
+void refused_because_it_is_the_kernels(const places& p, unsigned number) {
+    expect_foreign(p.where, number);
+}
+
 void refused_to_another_user(const places& p, unsigned rounds) {
     refused_to(
         [](const std::function<void()>& act) {
@@ -574,6 +580,7 @@ void run(const std::string& name, const places& p, const std::string& count) {
         {"disconnect-while-the-qp-goes", disconnect_while_the_qp_goes},
         {"qp-of-another-user", refused_to_another_user},
         {"qp-of-another-pid-namespace", refused_in_another_pid_namespace},
+        {"qp-of-the-kernel", refused_because_it_is_the_kernels},
         {"qp-used-by-a-child", used_by_a_child},
         {"qp-used-after-setuid", used_after_setuid},
         {"stalled-reader", stalled_reader},

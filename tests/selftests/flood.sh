@@ -68,6 +68,27 @@ flooded_with()
 	((sockets <= SOCKETS && mib <= MEMORY)) && return "$status"
 }
 
+# Links that nobody floods come and go meanwhile, each within LIMIT.
+link_beside_flood()
+{
+	local flooder start longest=0 status=0 lives=0
+	timeout -k 2 200 ip netns exec a ./flood "$B4" "$PORT" "$FLOOD" reset "$FLOOD_AT_ONCE" \
+		"$LIMIT" > /tmp/flood.log 2>&1 &
+	flooder=$!
+	ip link add dummy8 type dummy && ip link set dummy8 up || return
+	while kill -0 "$flooder" 2> /dev/null; do
+		start=$SECONDS
+		rdma link add srn8 type softrnic netdev dummy8 && rdma link delete srn8 || status=1
+		((SECONDS - start <= longest)) || longest=$((SECONDS - start))
+		((++lives))
+	done
+	ip link delete dummy8
+	wait "$flooder" || status=1
+	echo "flood: $(cat /tmp/flood.log)"
+	echo "$lives links came and went, the slowest in $longest s"
+	((longest <= LIMIT && lives > 0)) && return "$status"
+}
+
 nothing_stays()
 {
 	wait_until 30 only_the_listener || {
@@ -146,6 +167,7 @@ run_check "a listener" wait_listening "$PORT" || finish
 for what in silence half garbage reset mixed; do
 	with_result "$FLOOD connections, $what" flooded_with $what
 done
+with_result "links come and go beside a flood" link_beside_flood
 run_check "none of them stays" nothing_stays
 run_check "the listener goes on" listener_goes_on
 run_check "and ends" listener_ends

@@ -3,8 +3,9 @@
 # files: build/tests/robustness/cm_misuse
 # timeout: 300
 #
-# Cgroups above their memory.high are made to wait, for up to 2 s at a time. Workers of softrnic get
-# memory on their behalf, and work for others as well, who must not wait for it.
+# Cgroups above their memory.high are made to wait, for up to 2 s at a time, and those above their
+# cpu.max wherever they are. Workers of softrnic get memory on their behalf, and take locks that they
+# may have; they work for others as well, who must not wait for it.
 . lib/cgroup.sh
 . lib/ktap.sh
 . lib/pairs.sh
@@ -17,7 +18,7 @@ PROCESSES=8
 
 cgroups()
 {
-	cgroup_controller memory && mkdir -p "${GROUPS_AT[@]}"
+	cgroup_controller memory && cgroup_controller cpu && mkdir -p "${GROUPS_AT[@]}"
 }
 
 # connect_often ROUNDS: two connections in each.
@@ -49,6 +50,28 @@ throttle()
 	done
 }
 
+# 4 ms in 200: of each period nearly all is spent waiting.
+take_the_cpu()
+{
+	local group
+	for group in "${GROUPS_AT[@]}"; do
+		echo max > "$group"/memory.high && echo "4000 200000" > "$group"/cpu.max || return
+	done
+	sleep 2
+	for group in "${GROUPS_AT[@]}"; do
+		cat "$group"/cpu.stat
+		(($(awk '$1 == "nr_throttled" { print $2 }' "$group"/cpu.stat) > 0)) || return
+	done
+}
+
+give_the_cpu()
+{
+	local group
+	for group in "${GROUPS_AT[@]}"; do
+		echo max > "$group"/cpu.max || return
+	done
+}
+
 stop_others()
 {
 	kill -9 "${others[@]}"
@@ -63,6 +86,9 @@ run_check "others connect" others_connect
 run_check "connections beside them" connect_often 40
 run_check "they are above what they should have" throttle
 CHECK_TIMEOUT=$((20 * SLOW)) run_check "connections do not wait for them" connect_often 40
+run_check "they are above the time that they should have" take_the_cpu
+CHECK_TIMEOUT=$((60 * SLOW)) run_check "connections do not wait for them, either" connect_often 40
+run_check "they get time again" give_the_cpu
 run_check "the others end" stop_others
 run_check "nothing is left" no_objects_stay $((20 * SLOW))
 finish
