@@ -258,78 +258,77 @@ struct outward {
     explicit outward(const places& p)
         : verbs(p.device_file), far(p.where.with_port(0)), cm(p.where) {}
 
+    [[nodiscard]] std::uint32_t new_id() const { return cm.route_to(far.local_address()); }
+
     verbs_scene verbs;
     tcp_listener far;
     cm_scene cm;
 };
 
 void connect_two_with_one_qp(const places& p, unsigned rounds) {
-    outward made(p);
-    auto& [verbs, far, cm] = made;
+    outward out(p);
     for (unsigned round = 0; round < rounds; ++round) {
-        const owned_qp qp(verbs);
-        const std::array ids{cm.route_to(far.local_address()), cm.route_to(far.local_address())};
+        const owned_qp qp(out.verbs);
+        const std::array ids{out.new_id(), out.new_id()};
         std::array<bool, 2> good{};
         auto connect = [&](std::size_t i) {
             good.at(i) = static_cast<bool>(
-                raw_cm::connect(cm.channel(), ids.at(i), {.qp_number = qp.number()}));
+                raw_cm::connect(out.cm.channel(), ids.at(i), {.qp_number = qp.number()}));
         };
         at_once([&] { connect(0); }, [&] { connect(1); });
         if (good[0] == good[1])
             throw std::runtime_error(good[0] ? "both have connected" : "none has connected");
-        const tcp_stream peer = far.accept();
-        establish(cm, ids.at(good[0] ? 0 : 1), peer);
-        for (const std::uint32_t id : ids) cm.destroy(id);
+        const tcp_stream peer = out.far.accept();
+        establish(out.cm, ids.at(good[0] ? 0 : 1), peer);
+        for (const std::uint32_t id : ids) out.cm.destroy(id);
         robustness::expect_over(peer);
     }
 }
 
 void reconnect_at_once(const places& p, unsigned rounds) {
-    outward made(p);
-    auto& [verbs, far, cm] = made;
+    outward out(p);
     for (unsigned round = 0; round < rounds; ++round) {
-        const owned_qp qp(verbs);
-        const std::array ids{cm.route_to(far.local_address()), cm.route_to(far.local_address())};
-        must(raw_cm::connect(cm.channel(), ids[0], {.qp_number = qp.number()}));
-        const tcp_stream first = far.accept();
-        establish(cm, ids[0], first);
-        must(robustness::raw::modify_qp(verbs.device(), qp.handle(), IBV_QPS_ERR));
-        must(robustness::raw::modify_qp(verbs.device(), qp.handle(), IBV_QPS_RESET));
-        must(robustness::raw::modify_qp(verbs.device(), qp.handle(), IBV_QPS_INIT));
+        const owned_qp qp(out.verbs);
+        const std::array ids{out.new_id(), out.new_id()};
+        must(raw_cm::connect(out.cm.channel(), ids[0], {.qp_number = qp.number()}));
+        const tcp_stream first = out.far.accept();
+        establish(out.cm, ids[0], first);
+        must(robustness::raw::modify_qp(out.verbs.device(), qp.handle(), IBV_QPS_ERR));
+        must(robustness::raw::modify_qp(out.verbs.device(), qp.handle(), IBV_QPS_RESET));
+        must(robustness::raw::modify_qp(out.verbs.device(), qp.handle(), IBV_QPS_INIT));
         std::optional<tcp_stream> second;
         at_once(
             [&] {
                 ends_soon("connecting again", [&] {
-                    must(raw_cm::connect(cm.channel(), ids[1], {.qp_number = qp.number()}));
+                    must(raw_cm::connect(out.cm.channel(), ids[1], {.qp_number = qp.number()}));
                 });
             },
             [&] {
-                second.emplace(far.accept());
+                second.emplace(out.far.accept());
                 (void)second->read_frame(false);
                 second->send(wirepeer::encode(wirepeer::mpa_frame{.reply = true, .revision = 1}));
             });
-        for (const std::uint32_t id : ids) cm.destroy(id);
+        for (const std::uint32_t id : ids) out.cm.destroy(id);
     }
 }
 
 /// The core goes on with a queue pair that its id has let go of, if the connection ends meanwhile.
 void disconnect_while_the_qp_goes(const places& p, unsigned rounds) {
-    outward made(p);
-    auto& [verbs, far, cm] = made;
+    outward out(p);
     for (unsigned round = 0; round < rounds; ++round) {
-        const owned_qp qp(verbs);
-        const std::uint32_t id = cm.route_to(far.local_address());
-        must(raw_cm::connect(cm.channel(), id, {.qp_number = qp.number()}));
-        tcp_stream peer = far.accept();
-        establish(cm, id, peer);
+        const owned_qp qp(out.verbs);
+        const std::uint32_t id = out.new_id();
+        must(raw_cm::connect(out.cm.channel(), id, {.qp_number = qp.number()}));
+        tcp_stream peer = out.far.accept();
+        establish(out.cm, id, peer);
         const std::jthread reset([&] { peer.reset(); });
         at_once(
             [&] {
                 // Refused if the connection has ended.
-                ends_soon("disconnecting", [&] { (void)raw_cm::disconnect(cm.channel(), id); });
+                ends_soon("disconnecting", [&] { (void)raw_cm::disconnect(out.cm.channel(), id); });
             },
             [&] { ends_soon("destroying a queue pair", [&] { qp.destroy(); }); });
-        cm.destroy(id);
+        out.cm.destroy(id);
     }
 }
 
