@@ -7,11 +7,12 @@
 # that connect, queue pairs go or belong to somebody else. After each, connections still work and
 # nothing is left.
 #
-# CM_ROUNDS: how often (200). CM_CASES: only those.
+# CM_ROUNDS: how often (200). CM_CASES: only those. CM_UID: of whom they are (0); cases that become
+# somebody else need root.
 . lib/ktap.sh
 . lib/pairs.sh
 
-: "${CM_ROUNDS:=200}"
+: "${CM_ROUNDS:=200}" "${CM_UID:=0}"
 A1=10.1.0.1 A9=10.9.0.1 DEVICE=/dev/infiniband/uverbs0
 CHECK_TIMEOUT=$(((120 + CM_ROUNDS / 20) * SLOW))
 
@@ -39,6 +40,11 @@ CASES=(
 	"qp-used-by-a-child 20 a child uses its parent's queue pair"
 	"qp-used-after-setuid 20 a process uses its queue pair as another user"
 )
+
+misuse()
+{
+	setpriv --reuid "$CM_UID" --regid "$CM_UID" --clear-groups ./cm_misuse "$@"
+}
 
 still_works()
 {
@@ -69,8 +75,7 @@ run_check "a link" dummy_link || finish
 for entry in "${CASES[@]}"; do
 	read -r name part text <<< "$entry"
 	[[ " ${CM_CASES:-$name} " == *" $name "* ]] || continue
-	run_check "$text" ./cm_misuse "$name" "$DEVICE" "$A1" \
-		$((CM_ROUNDS / part))
+	run_check "$text" misuse "$name" "$DEVICE" "$A1" $((CM_ROUNDS / part))
 	still_works "$text"
 done
 stalled stalled-reader "a process takes no event" "$A1"
