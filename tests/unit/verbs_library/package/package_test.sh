@@ -26,15 +26,15 @@ case_install()
 	cmake -S "$TOP/userspace-provider" -B "$WORK/build" -DSOFTRNIC_EXAMPLES=OFF \
 		-DCMAKE_INSTALL_PREFIX="$PREFIX"
 	cmake --install "$WORK/build/include"
-	readme_example > "$EXAMPLE"
+	documented_example > "$EXAMPLE"
 }
 
-# The indented block of README.md that includes the library, with a main().
-readme_example()
+# The indented block of cxx-library.md that includes the library, with a main().
+documented_example()
 {
 	awk '/^    #include <softrnic\/softrnic.hpp>/ { found = 1 }
 		found && /^[^ ]/ { exit }
-		found { print substr($0, 5) }' "$TOP/README.md"
+		found { print substr($0, 5) }' "$TOP/Documentation/cxx-library.md"
 	echo 'int main(int argc, char** argv) { return argc == 2 && hello(argv[1]) ? 0 : 1; }'
 }
 
