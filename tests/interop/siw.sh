@@ -408,8 +408,8 @@ in_two_machines()
 	skip_all "siw is not built for this kernel (make siw; Debian's linux-source has it)"
 (($(nproc) > 1)) || skip_all "both ends of perftest poll, and need a CPU each"
 chmod +x transfer cut_trailer
-# The crashes of perftest are no complaints of the kernel.
-echo 0 > /proc/sys/debug/exception-trace
+# perftest crashes where it is refused, see lib/perftest.sh.
+crashes_are_not_told
 
 if [[ -n $ROLE ]]; then
 	# The links of other tests are of no use here.

@@ -116,7 +116,7 @@ good_messages()
 
 (($(nproc) > 1)) || skip_all "both ends of perftest poll, and need a CPU each"
 chmod +x wirepeer verbs_test
-echo 0 > /proc/sys/debug/exception-trace
+crashes_are_not_told
 run_check "two links in two namespaces" two_namespaces 1500
 recorded plain va in_a -- long_messages
 recorded marked va in_a -- single_fpdus

@@ -178,8 +178,8 @@ pair_excused()
 }
 
 (($(nproc) > 1)) || skip_all "both ends of perftest poll, and need a CPU each"
-# The crashes of perftest are no complaints of the kernel.
-echo 0 > /proc/sys/debug/exception-trace
+# perftest crashes where it is refused, see lib/perftest.sh.
+crashes_are_not_told
 run_check "two links in two namespaces" two_namespaces
 run_check "a link on a dummy interface" dummy_link
 sizes

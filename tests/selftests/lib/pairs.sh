@@ -131,3 +131,12 @@ listening_in()
 {
 	ss -N "$1" -Hltn "sport = :$2" 2> /dev/null | grep -q .
 }
+
+# From now on the kernel says nothing of programs that crash, where that is not what is tested. User
+# Mode Linux has no switch for that but the one for all messages that may come too often.
+crashes_are_not_told()
+{
+	local switch=/proc/sys/debug/exception-trace
+	[[ -e $switch ]] || switch=/proc/sys/kernel/printk_ratelimit_burst
+	echo 0 > "$switch"
+}
