@@ -310,9 +310,9 @@ stuck_and()
 keepalive_shows()
 {
 	local status=0
-	witness b /tmp/shows-b.log listen "$B4" 7730 idle 30
-	witness a /tmp/shows-a.log connect "$B4" 7730 idle 30 2
-	wait_until 15 is_ready /tmp/shows-a.log || status=1
+	witness b /tmp/shows-b.log listen "$B4" 7730 idle $((30 * SLOW))
+	witness a /tmp/shows-a.log connect "$B4" 7730 idle $((30 * SLOW)) $((2 * SLOW))
+	wait_until $((15 * SLOW)) is_ready /tmp/shows-a.log || status=1
 	ss -N a -Htno "dport = :7730"
 	ss -N a -Htno "dport = :7730" | grep -q 'timer:(keepalive,' || status=1
 	ss -N b -Htno "sport = :7730" | grep -q 'timer:(keepalive,' || status=1
