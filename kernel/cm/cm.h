@@ -143,6 +143,7 @@ struct srn_reporter *srn_reporter_get(struct srn_device *dev);
 struct srn_reporter *srn_reporter_share(struct srn_reporter *r);
 void srn_reporter_put(struct srn_reporter *r);
 void srn_reporter_queue(struct srn_ep *ep);
+struct srn_ep *srn_reporter_find_request(struct srn_ep *listener);
 
 /* active.c */
 int srn_cm_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param);

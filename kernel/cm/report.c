@@ -262,6 +262,12 @@ static int forward_request(struct iw_cm_id *cm_id)
 		smp_store_release(&ep->request, cm_id);
 		srn_reporter_queue(ep);
 		ret = 0;
+		/* srn_report_listener_gone() may have looked for requests before. */
+		if (READ_ONCE(ep->listener->state) != SRN_EP_LISTENING &&
+		    xchg(&ep->request, NULL)) {
+			listener_told(ep->listener);
+			ret = -ECONNABORTED;
+		}
 	}
 	srn_ep_put(ep);
 	return ret;
@@ -434,18 +440,6 @@ void srn_report_wait(struct srn_ep *ep)
 	wait_var_event(&ep->core_knows, smp_load_acquire(&ep->core_knows));
 }
 
-/**
- * srn_report_listener_gone - wait until the consumer of a listener is told nothing any more
- * @listener: endpoint, CLOSED
- *
- * Context: process, none of the consumer's locks held; sleeps.
- */
-void srn_report_listener_gone(struct srn_ep *listener)
-{
-	/* Acquire: pairs with listener_told(). */
-	wait_var_event(&listener->num_untold, !smp_load_acquire(&listener->num_untold));
-}
-
 /*
  * The consumer of the listener gets the request with its private data, and with the addresses that
  * the connection really has: to the core any process may say that there are others.
@@ -469,6 +463,31 @@ static void tell_request(struct srn_ep *ep, struct iw_cm_id *cm_id)
 		iw_destroy_cm_id(cm_id);
 	}
 	listener_told(listener);
+}
+
+/**
+ * srn_report_listener_gone - wait until the consumer of a listener is told nothing any more
+ * @listener: endpoint, CLOSED
+ *
+ * Requests that the consumer has not been told of are refused here. The reporter may be telling of
+ * another connection, and the consumer may need a lock for that which our caller has: NVMe's target
+ * does so when a port is taken away.
+ *
+ * Context: process, none of the consumer's locks held that its handler of requests takes; sleeps.
+ */
+void srn_report_listener_gone(struct srn_ep *listener)
+{
+	struct iw_cm_id *request;
+	struct srn_ep *ep;
+
+	while ((ep = srn_reporter_find_request(listener))) {
+		request = xchg(&ep->request, NULL);
+		if (request)
+			tell_request(ep, request);
+		srn_ep_put(ep);
+	}
+	/* Acquire: pairs with listener_told(). */
+	wait_var_event(&listener->num_untold, !smp_load_acquire(&listener->num_untold));
 }
 
 /* The consumer has asked, by what its handler returned, for its id to be destroyed. */

@@ -153,3 +153,27 @@ void srn_reporter_queue(struct srn_ep *ep)
 		r->users++;
 	spin_unlock_bh(&r->dev->lock);
 }
+
+/**
+ * srn_reporter_find_request - a request that a reporter has not begun to tell of
+ * @listener: endpoint to which it was made
+ *
+ * Context: any but dev->lock held.
+ *
+ * Return: endpoint of the request, with a reference, or NULL if there is none.
+ */
+struct srn_ep *srn_reporter_find_request(struct srn_ep *listener)
+{
+	struct srn_reporter *r = listener->reporter;
+	struct srn_ep *ep, *found = NULL;
+
+	spin_lock_bh(&r->dev->lock);
+	list_for_each_entry(ep, &r->endpoints, report_node) {
+		if (ep->listener == listener && READ_ONCE(ep->request)) {
+			found = srn_ep_get(ep);
+			break;
+		}
+	}
+	spin_unlock_bh(&r->dev->lock);
+	return found;
+}

@@ -465,27 +465,41 @@ void expect_connections(const places& p) {
         throw std::runtime_error(std::string("cannot accept: ") + strerrordesc_np(code));
 }
 
+/// Reads an event of a channel, and the kernel waits for the memory that it is to be written to. So
+/// it can do nothing else with the channel until this is gone.
+class stuck_reader {
+public:
+    explicit stuck_reader(int channel)
+        : let_go_at_last_([this](const std::stop_token& stop) {
+              // What has not worked by then will be told by whoever waits.
+              std::unique_lock lock(mutex_);
+              through_.wait_for(lock, stop, 3 * robustness::soon(), [] { return false; });
+              page_.let_go();
+          }) {
+        if (!must(softrnic::detail::wait_readable(channel, robustness::soon())))
+            throw std::runtime_error("no event");
+        reader_ = std::jthread(
+            [this, channel] { (void)raw_cm::get_event_into(channel, page_.memory()); });
+        page_.await_fault(robustness::soon());
+    }
+
+private:
+    support::withheld_page page_;
+    std::mutex mutex_;
+    std::condition_variable_any through_;
+    // Ended in this order: the one that lets go first.
+    std::jthread reader_;
+    std::jthread let_go_at_last_;
+};
+
 /// While the kernel waits for this process to take an event of a listener, others go on.
 void while_stalled(const cm_scene& cm, const std::function<tcp_stream()>& make_request,
                    const std::function<void()>& others) {
-    const support::withheld_page page;
-    std::mutex mutex;
-    std::condition_variable_any through;
-    // What has not worked by then will be told by whoever waits.
-    const std::jthread let_go_at_last([&](const std::stop_token& stop) {
-        std::unique_lock lock(mutex);
-        through.wait_for(lock, stop, 3 * robustness::soon(), [] { return false; });
-        page.let_go();
-    });
     const auto first = make_request();
-    if (!must(softrnic::detail::wait_readable(cm.channel(), robustness::soon())))
-        throw std::runtime_error("no event");
-    const std::jthread reader([&] { (void)raw_cm::get_event_into(cm.channel(), page.memory()); });
-    page.await_fault(robustness::soon());
+    const stuck_reader reader(cm.channel());
     // There are events now that nobody can be told of.
     const std::array more{make_request(), make_request()};
     others();
-    page.let_go();
 }
 
 void stalled_reader(const places& p, unsigned rounds) {
@@ -497,6 +511,31 @@ void stalled_reader(const places& p, unsigned rounds) {
             [&] {
                 in_child([&] { ends_soon("making connections", [&] { expect_connections(p); }); });
             });
+    }
+}
+
+/// The one who tells of requests is held up by a connection that the listener has had before. Who
+/// destroys the listener does not wait for that: he may be who holds it up.
+void listener_goes_beside_a_stalled_connection(const places& p, unsigned rounds) {
+    for (unsigned round = 0; round < rounds; ++round) {
+        const verbs_scene verbs(p.device_file);
+        const owned_qp qp(verbs);
+        cm_scene cm(p.where);
+        const std::uint32_t listener = cm.listen();
+        auto request = cm.next_request();
+        must(raw_cm::accept(cm.channel(), request.id, {.qp_number = qp.number()}));
+        const cm_scene other(p.where);
+        (void)must(raw_cm::migrate_id(other.channel(), cm.channel(), request.id));
+        const stuck_reader reader(other.channel());
+        request.peer.reset();
+        // Nobody tells how far the kernel is.
+        constexpr unsigned parts = 20;
+        const auto moment = std::chrono::milliseconds(robustness::soon()) / parts;
+        std::this_thread::sleep_for(moment);
+        const tcp_stream untold = cm.make_request();
+        std::this_thread::sleep_for(moment);
+        cm.destroy(listener);
+        robustness::expect_over(untold);
     }
 }
 
@@ -584,6 +623,7 @@ void run(const std::string& name, const places& p, const std::string& count) {
         {"qp-used-after-setuid", used_after_setuid},
         {"stalled-reader", stalled_reader},
         {"stalled-on-a-new-link", stalled_on_a_new_link},
+        {"stalled-connection", listener_goes_beside_a_stalled_connection},
     };
     const auto number = static_cast<unsigned>(std::stoul(count, nullptr, 0));
     if (const auto found = requests.find(name); found != requests.end())

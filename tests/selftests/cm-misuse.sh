@@ -79,6 +79,7 @@ for entry in "${CASES[@]}"; do
 	still_works "$text"
 done
 stalled stalled-reader "a process takes no event" "$A1"
+stalled stalled-connection "a listener goes while its connection's event is not taken" "$A1"
 run_check "a second address" second_address
 stalled stalled-on-a-new-link "a process takes no event, of a link that came later" "$A9"
 finish
