@@ -444,12 +444,15 @@ void srn_report_wait(struct srn_ep *ep)
  * The consumer of the listener gets the request with its private data, and with the addresses that
  * the connection really has: to the core any process may say that there are others.
  */
-static void tell_request(struct srn_ep *ep, struct iw_cm_id *cm_id)
+static void tell_request(struct srn_ep *ep)
 {
+	struct iw_cm_id *cm_id = xchg(&ep->request, NULL);
 	struct srn_ep *listener = ep->listener;
 	struct iw_cm_event event;
 	int ret = -ECONNABORTED;
 
+	if (!cm_id)
+		return;
 	if (READ_ONCE(listener->state) == SRN_EP_LISTENING &&
 	    READ_ONCE(ep->state) == SRN_EP_REQUESTED) {
 		event_init(ep, cm_id, &event, IW_CM_EVENT_CONNECT_REQUEST, 0);
@@ -477,13 +480,10 @@ static void tell_request(struct srn_ep *ep, struct iw_cm_id *cm_id)
  */
 void srn_report_listener_gone(struct srn_ep *listener)
 {
-	struct iw_cm_id *request;
 	struct srn_ep *ep;
 
 	while ((ep = srn_reporter_find_request(listener))) {
-		request = xchg(&ep->request, NULL);
-		if (request)
-			tell_request(ep, request);
+		tell_request(ep);
 		srn_ep_put(ep);
 	}
 	/* Acquire: pairs with listener_told(). */
@@ -580,11 +580,9 @@ static void tell_core_of_end(struct srn_ep *ep)
  */
 void srn_report_tell(struct srn_ep *ep)
 {
-	struct iw_cm_id *request = xchg(&ep->request, NULL);
 	bool connected, ended;
 
-	if (request)
-		tell_request(ep, request);
+	tell_request(ep);
 	/* Before, the consumer's acts would not fit the core's state. Pairs with core_took_it(). */
 	if (!smp_load_acquire(&ep->core_knows))
 		return;

@@ -81,7 +81,8 @@ find_complaint()
 		awk -F: -v first="${first:-0}" '$1 > first { print $1; exit }' || true
 }
 
-# Without what the kernel itself does not believe of a stack: what tells most may come late.
+# The entries of a stack that the kernel itself calls unreliable ("?") are left out, so that the stack
+# of the processor that stands still is shown as well.
 show_complaint()
 {
 	local log=$1 line=$2

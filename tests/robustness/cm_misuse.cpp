@@ -514,8 +514,9 @@ void stalled_reader(const places& p, unsigned rounds) {
     }
 }
 
-/// The one who tells of requests is held up by a connection that the listener has had before. Who
-/// destroys the listener does not wait for that: he may be who holds it up.
+/// An event of an older connection of the listener cannot be told, and a request waits behind it.
+/// Whoever destroys the listener must not wait for that event, since it may be the one that holds
+/// it up.
 void listener_goes_beside_a_stalled_connection(const places& p, unsigned rounds) {
     for (unsigned round = 0; round < rounds; ++round) {
         const verbs_scene verbs(p.device_file);

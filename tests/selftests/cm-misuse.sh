@@ -7,8 +7,8 @@
 # that connect, queue pairs go or belong to somebody else. After each, connections still work and
 # nothing is left.
 #
-# CM_ROUNDS: how often (200). CM_CASES: only those. CM_UID: of whom they are (0); cases that become
-# somebody else need root.
+# CM_ROUNDS: how often (200). CM_CASES: only those. CM_UID: the user who runs them (0); a case that
+# becomes another user needs root.
 . lib/ktap.sh
 . lib/pairs.sh
 

@@ -47,6 +47,14 @@ watch_costs()
 	echo "$sockets $((kib / 1024))" > /tmp/costs
 }
 
+# start_flood WHAT: $flooder is its process.
+start_flood()
+{
+	timeout -k 2 200 ip netns exec a ./flood "$B4" "$PORT" "$FLOOD" "$1" "$FLOOD_AT_ONCE" \
+		"$LIMIT" > /tmp/flood.log 2>&1 &
+	flooder=$!
+}
+
 # flooded_with WHAT: while somebody good connects again and again.
 flooded_with()
 {
@@ -54,9 +62,7 @@ flooded_with()
 	rm -f /tmp/flood-is-over
 	watch_costs &
 	watcher=$!
-	timeout -k 2 200 ip netns exec a ./flood "$B4" "$PORT" "$FLOOD" "$1" "$FLOOD_AT_ONCE" \
-		"$LIMIT" > /tmp/flood.log 2>&1 &
-	flooder=$!
+	start_flood "$1"
 	timeout -k 2 200 ip netns exec a ./dialer "$B4" "$PORT" 5 > /tmp/dialer.log 2>&1 || status=1
 	wait "$flooder" || status=1
 	touch /tmp/flood-is-over
@@ -72,9 +78,7 @@ flooded_with()
 link_beside_flood()
 {
 	local flooder start longest=0 status=0 lives=0
-	timeout -k 2 200 ip netns exec a ./flood "$B4" "$PORT" "$FLOOD" reset "$FLOOD_AT_ONCE" \
-		"$LIMIT" > /tmp/flood.log 2>&1 &
-	flooder=$!
+	start_flood reset
 	ip link add dummy8 type dummy && ip link set dummy8 up || return
 	while kill -0 "$flooder" 2> /dev/null; do
 		start=$SECONDS

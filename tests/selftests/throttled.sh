@@ -3,9 +3,10 @@
 # files: build/tests/robustness/cm_misuse
 # timeout: 300
 #
-# Cgroups above their memory.high are made to wait, for up to 2 s at a time, and those above their
-# cpu.max wherever they are. Workers of softrnic get memory on their behalf, and take locks that they
-# may have; they work for others as well, who must not wait for it.
+# The kernel makes the processes of a cgroup wait, for up to 2 s at a time, if it is above its
+# memory.high, and wherever they are if it is above its cpu.max. softrnic's workers get memory on
+# behalf of such processes, and take locks that these may hold. The workers serve other processes
+# too, which must not wait for that.
 . lib/cgroup.sh
 . lib/ktap.sh
 . lib/pairs.sh
@@ -50,7 +51,7 @@ throttle()
 	done
 }
 
-# 4 ms in 200: of each period nearly all is spent waiting.
+# They get 4 ms in each 200 ms, and wait for the rest.
 take_the_cpu()
 {
 	local group
