@@ -68,7 +68,7 @@ struct srn_ep {
 	bool core_knows;		/* the core has taken the event that came first */
 	bool forwarded;			/* passive: the core has taken the request */
 	bool orphan;			/* passive: at the last look its listener was gone */
-	struct iw_cm_id *request;	/* passive: its id, of which no consumer knows yet */
+	struct iw_cm_id *request;	/* passive: its id, once the core has taken the request */
 	bool tell_connected;		/* the consumer has to be told that it is there */
 	int status;			/* in ENDED: why no connection came of it, or 0 */
 	struct srn_qp *qp;		/* with a reference */
@@ -99,7 +99,9 @@ struct srn_ep {
 	struct list_head half_open;	/* listener: children before REQUESTED, oldest first */
 	struct list_head half_open_node;	/* child: there; both under dev->lock */
 	u32 num_half_open;
-	u32 num_untold;			/* requests that its consumer has to be told of */
+	struct list_head untold;	/* listener: requests that no consumer knows of yet */
+	struct list_head untold_node;	/* child: there; both under dev->lock */
+	u32 num_untold;			/* those, and the one that its consumer is being told of */
 	u32 backlog;
 };
 
@@ -143,7 +145,6 @@ struct srn_reporter *srn_reporter_get(struct srn_device *dev);
 struct srn_reporter *srn_reporter_share(struct srn_reporter *r);
 void srn_reporter_put(struct srn_reporter *r);
 void srn_reporter_queue(struct srn_ep *ep);
-struct srn_ep *srn_reporter_find_request(struct srn_ep *listener);
 
 /* active.c */
 int srn_cm_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param);

@@ -68,6 +68,8 @@ struct srn_ep *srn_ep_alloc(struct srn_device *dev, enum srn_ep_state state,
 	INIT_DELAYED_WORK(&ep->work, ep_work);
 	INIT_LIST_HEAD(&ep->half_open);
 	INIT_LIST_HEAD(&ep->half_open_node);
+	INIT_LIST_HEAD(&ep->untold);
+	INIT_LIST_HEAD(&ep->untold_node);
 	INIT_LIST_HEAD(&ep->report_node);
 	spin_lock_bh(&dev->lock);
 	list_add(&ep->node, &dev->endpoints);

@@ -225,16 +225,45 @@ static void core_took_it(struct srn_ep *ep)
 	srn_ep_put(ep);
 }
 
-/* Return: the listener stays until listener_told(). */
-static bool listener_will_be_told(struct srn_ep *listener)
+/* Return: the listener stays until listener_told(), which follows request_is_ours(). */
+static bool listener_will_be_told(struct srn_ep *ep)
 {
+	struct srn_ep *listener = ep->listener;
 	bool ok;
 
 	spin_lock_bh(&listener->dev->lock);
 	ok = READ_ONCE(listener->state) == SRN_EP_LISTENING;
-	listener->num_untold += ok;
+	if (ok) {
+		list_add_tail(&ep->untold_node, &listener->untold);
+		listener->num_untold++;
+	}
 	spin_unlock_bh(&listener->dev->lock);
 	return ok;
+}
+
+/* Return: nobody but the caller tells of the request. */
+static bool request_is_ours(struct srn_ep *ep)
+{
+	bool ours;
+
+	spin_lock_bh(&ep->dev->lock);
+	ours = !list_empty(&ep->untold_node);
+	list_del_init(&ep->untold_node);
+	spin_unlock_bh(&ep->dev->lock);
+	return ours;
+}
+
+/* Return: an endpoint with a reference, or NULL if there is none. */
+static struct srn_ep *find_untold(struct srn_ep *listener)
+{
+	struct srn_ep *ep;
+
+	spin_lock_bh(&listener->dev->lock);
+	ep = list_first_entry_or_null(&listener->untold, struct srn_ep, untold_node);
+	if (ep)
+		srn_ep_get(ep);
+	spin_unlock_bh(&listener->dev->lock);
+	return ep;
 }
 
 static void listener_told(struct srn_ep *listener)
@@ -257,17 +286,10 @@ static int forward_request(struct iw_cm_id *cm_id)
 	if (!ep)
 		return -ECONNRESET;
 	WRITE_ONCE(ep->forwarded, true);
-	if (listener_will_be_told(ep->listener)) {
-		/* The endpoint with it; pairs with srn_report_tell(). */
-		smp_store_release(&ep->request, cm_id);
+	ep->request = cm_id;
+	if (listener_will_be_told(ep)) {
 		srn_reporter_queue(ep);
 		ret = 0;
-		/* srn_report_listener_gone() may have looked for requests before. */
-		if (READ_ONCE(ep->listener->state) != SRN_EP_LISTENING &&
-		    xchg(&ep->request, NULL)) {
-			listener_told(ep->listener);
-			ret = -ECONNABORTED;
-		}
 	}
 	srn_ep_put(ep);
 	return ret;
@@ -446,13 +468,14 @@ void srn_report_wait(struct srn_ep *ep)
  */
 static void tell_request(struct srn_ep *ep)
 {
-	struct iw_cm_id *cm_id = xchg(&ep->request, NULL);
 	struct srn_ep *listener = ep->listener;
 	struct iw_cm_event event;
 	int ret = -ECONNABORTED;
+	struct iw_cm_id *cm_id;
 
-	if (!cm_id)
+	if (!request_is_ours(ep))
 		return;
+	cm_id = ep->request;
 	if (READ_ONCE(listener->state) == SRN_EP_LISTENING &&
 	    READ_ONCE(ep->state) == SRN_EP_REQUESTED) {
 		event_init(ep, cm_id, &event, IW_CM_EVENT_CONNECT_REQUEST, 0);
@@ -482,9 +505,10 @@ void srn_report_listener_gone(struct srn_ep *listener)
 {
 	struct srn_ep *ep;
 
-	while ((ep = srn_reporter_find_request(listener))) {
+	while ((ep = find_untold(listener))) {
 		tell_request(ep);
 		srn_ep_put(ep);
+		cond_resched();
 	}
 	/* Acquire: pairs with listener_told(). */
 	wait_var_event(&listener->num_untold, !smp_load_acquire(&listener->num_untold));

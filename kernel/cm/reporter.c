@@ -16,7 +16,7 @@
 
 /* Everything in it is protected by dev->lock. */
 struct srn_reporter {
-	struct list_head node;		/* dev->reporters; or alone */
+	struct hlist_node node;		/* dev->reporters; or alone */
 	struct srn_device *dev;
 	struct pid *process;		/* NULL: threads of the kernel */
 	u32 users;			/* endpoints, and the work item while it is queued */
@@ -53,7 +53,7 @@ static struct srn_reporter *find_reporter(struct srn_device *dev, const struct p
 {
 	struct srn_reporter *r;
 
-	list_for_each_entry(r, &dev->reporters, node)
+	hash_for_each_possible(dev->reporters, r, node, (unsigned long)process)
 		if (r->process == process)
 			return r;
 	return NULL;
@@ -86,11 +86,11 @@ struct srn_reporter *srn_reporter_get(struct srn_device *dev)
 		r = fresh;
 		r->dev = dev;
 		r->process = get_pid(process);
-		INIT_LIST_HEAD(&r->node);
+		INIT_HLIST_NODE(&r->node);
 		INIT_LIST_HEAD(&r->endpoints);
 		INIT_WORK(&r->work, reporter_work);
 		if (!alone)
-			list_add(&r->node, &dev->reporters);
+			hash_add(dev->reporters, &r->node, (unsigned long)process);
 		fresh = NULL;
 	}
 	r->users++;
@@ -126,7 +126,7 @@ void srn_reporter_put(struct srn_reporter *r)
 	spin_lock_bh(&r->dev->lock);
 	last = !--r->users;
 	if (last)
-		list_del(&r->node);
+		hash_del(&r->node);
 	spin_unlock_bh(&r->dev->lock);
 	if (!last)
 		return;
@@ -152,28 +152,4 @@ void srn_reporter_queue(struct srn_ep *ep)
 	if (queue_work(r->dev->report_wq, &r->work))
 		r->users++;
 	spin_unlock_bh(&r->dev->lock);
-}
-
-/**
- * srn_reporter_find_request - a request that a reporter has not begun to tell of
- * @listener: endpoint to which it was made
- *
- * Context: any but dev->lock held.
- *
- * Return: endpoint of the request, with a reference, or NULL if there is none.
- */
-struct srn_ep *srn_reporter_find_request(struct srn_ep *listener)
-{
-	struct srn_reporter *r = listener->reporter;
-	struct srn_ep *ep, *found = NULL;
-
-	spin_lock_bh(&r->dev->lock);
-	list_for_each_entry(ep, &r->endpoints, report_node) {
-		if (ep->listener == listener && READ_ONCE(ep->request)) {
-			found = srn_ep_get(ep);
-			break;
-		}
-	}
-	spin_unlock_bh(&r->dev->lock);
-	return found;
 }

@@ -342,7 +342,7 @@ static void srn_dealloc_driver(struct ib_device *ibdev)
 	WARN_ON(!xa_empty(&dev->qps));
 	WARN_ON(!xa_empty(&dev->mems));
 	WARN_ON(!xa_empty(&dev->requests));
-	WARN_ON(!list_empty(&dev->reporters));
+	WARN_ON(!hash_empty(dev->reporters));
 	srn_net_leave(dev);
 	srn_counters_free(dev->counters);
 	dev_put(dev->netdev);
@@ -459,7 +459,7 @@ struct srn_device *srn_device_create(struct net_device *netdev)
 	srn_settings_init(dev);
 	spin_lock_init(&dev->lock);
 	INIT_LIST_HEAD(&dev->endpoints);
-	INIT_LIST_HEAD(&dev->reporters);
+	hash_init(dev->reporters);
 	INIT_LIST_HEAD(&dev->lingering);
 	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC1);
 	xa_init_flags(&dev->mems, XA_FLAGS_ALLOC1);

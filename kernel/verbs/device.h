@@ -6,6 +6,7 @@
 #ifndef SRN_VERBS_DEVICE_H
 #define SRN_VERBS_DEVICE_H
 
+#include <linux/hashtable.h>
 #include <linux/list.h>
 #include <linux/netdevice.h>
 #include <linux/workqueue.h>
@@ -65,7 +66,7 @@ enum srn_limit {
  * @counters: what it has done
  * @lock: protects the lists below; a leaf
  * @endpoints: connections and listeners of the connection manager
- * @reporters: of the processes that have connections or listeners
+ * @reporters: of the processes that have connections or listeners, by process
  * @lingering: sockets that are being closed, see stream/linger.h
  * @num_lingering: how many
  * @crc: ask for CRC32C on new connections
@@ -94,7 +95,7 @@ struct srn_device {
 
 	spinlock_t lock;	/* of the lists below */
 	struct list_head endpoints;
-	struct list_head reporters;
+	DECLARE_HASHTABLE(reporters, 8);
 	struct list_head lingering;
 	u32 num_lingering;
 	bool crc;
