@@ -5,7 +5,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "counters.h"
-#include "verbs/device.h"
+#include "device/device.h"
 #include "wire/rdmap.h"
 
 /* What a counter of traffic adds up. */

@@ -10,8 +10,10 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_netlink.h>
 
-#include "compat/compat.h"
+#include "device/netns.h"
+#include "device/work.h"
 #include "stream/batch.h"
+#include "uapi/softrnic-abi.h"
 #include "verbs/cm_handle.h"
 #include "verbs/device.h"
 
@@ -21,10 +23,6 @@ MODULE_LICENSE("Dual BSD/GPL");
 MODULE_VERSION("0.1.0");
 MODULE_ALIAS_RDMA_LINK("softrnic");
 MODULE_SOFTDEP("post: rdma_ucm");
-
-struct workqueue_struct *srn_wq;
-struct workqueue_struct *srn_accept_wq;
-struct workqueue_struct *srn_tx_wq;
 
 static struct srn_device *find_device(struct net_device *netdev)
 {
@@ -152,31 +150,24 @@ static struct notifier_block netdev_notifier = {
 
 static int __init srn_init(void)
 {
-	int ret = -ENOMEM;
+	int ret;
 
-	srn_wq = alloc_workqueue("softrnic", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	srn_tx_wq = alloc_workqueue("softrnic_tx", WQ_MEM_RECLAIM | SRN_WQ_PERCPU, 0);
-	srn_accept_wq = alloc_workqueue("softrnic_accept", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!srn_wq || !srn_tx_wq || !srn_accept_wq)
-		goto err_wq;
-	ret = srn_net_init();
+	ret = srn_work_init();
 	if (ret)
-		goto err_wq;
+		return ret;
+	ret = srn_netns_init();
+	if (ret)
+		goto err_work;
 	ret = register_netdevice_notifier(&netdev_notifier);
 	if (ret)
-		goto err_net;
+		goto err_netns;
 	rdma_link_register(&link_ops);
 	return 0;
 
-err_net:
-	srn_net_exit();
-err_wq:
-	if (srn_accept_wq)
-		destroy_workqueue(srn_accept_wq);
-	if (srn_tx_wq)
-		destroy_workqueue(srn_tx_wq);
-	if (srn_wq)
-		destroy_workqueue(srn_wq);
+err_netns:
+	srn_netns_exit();
+err_work:
+	srn_work_exit();
 	return ret;
 }
 
@@ -185,10 +176,8 @@ static void __exit srn_exit(void)
 	rdma_link_unregister(&link_ops);
 	unregister_netdevice_notifier(&netdev_notifier);
 	ib_unregister_driver((enum rdma_driver_id)SRN_DRIVER_ID);
-	srn_net_exit();
-	destroy_workqueue(srn_accept_wq);
-	destroy_workqueue(srn_tx_wq);
-	destroy_workqueue(srn_wq);
+	srn_netns_exit();
+	srn_work_exit();
 	srn_batch_exit();
 	srn_cm_handle_exit();
 }

@@ -11,8 +11,10 @@
 #include "../stream/keepalive.h"
 #include "../stream/service.h"
 #include "../stream/sockhooks.h"
-#include "../verbs/qp.h"
-#include "cm.h"
+#include "active.h"
+#include "claim.h"
+#include "handshake.h"
+#include "report.h"
 
 #define CONNECT_TIMEOUT	(15 * HZ)
 #define REPLY_TIMEOUT	(30 * HZ)
@@ -29,17 +31,11 @@ static enum srn_counter failure_counter(const struct srn_ep *ep, int status)
 	}
 }
 
-/**
- * srn_ep_connect_failed - no connection comes of it
- * @ep: active endpoint
- * @status: negative errno for the consumer
- *
- * Context: process, ep->lock held.
- */
-void srn_ep_connect_failed(struct srn_ep *ep, int status)
+/* No connection comes of it. Context: ep->lock held. */
+static void connect_failed(struct srn_ep *ep, int status)
 {
 	srn_count(ep->dev->counters, failure_counter(ep, status));
-	srn_ep_end(ep, status, false);
+	srn_report_ended(ep, status, false);
 }
 
 static int address_len(const struct sockaddr_storage *a)
@@ -129,54 +125,6 @@ static int first_connect(struct srn_ep *ep)
 	return ret;
 }
 
-/**
- * srn_cm_connect - connect, for the core
- * @cm_id: connection
- * @param: queue pair, read depths, private data
- *
- * Does not wait for the peer; srn_report_connected() or srn_ep_end() tell the outcome.
- *
- * Context: process.
- */
-int srn_cm_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
-{
-	struct srn_device *dev = to_srn_dev(cm_id->device);
-	struct srn_ep *ep;
-	bool wait;
-	int ret;
-
-	if (param->private_data_len > SRN_MPA_MAX_PRIVATE - SRN_MPA_ENHANCED)
-		return -EINVAL;
-	if (cm_id->local_addr.ss_family != cm_id->remote_addr.ss_family)
-		return -EAFNOSUPPORT;
-	ep = srn_ep_alloc(dev, SRN_EP_CONNECTING, NULL);
-	if (!ep)
-		return -ENOMEM;
-	srn_ep_get(ep);
-	mutex_lock(&ep->lock);
-	ep->revision = 2;
-	ep->crc = READ_ONCE(dev->crc);
-	ep->markers = READ_ONCE(dev->markers);
-	ep->ird = min_t(u32, param->ird, SRN_MAX_READ_DEPTH);
-	ep->ord = min_t(u32, param->ord, SRN_MAX_READ_DEPTH);
-	ep->private_len = param->private_data_len;
-	ep->private_data = kmemdup(param->private_data, param->private_data_len, GFP_KERNEL);
-	srn_ep_take_cm_id(ep, cm_id);
-	ret = ep->private_len && !ep->private_data ? -ENOMEM : srn_ep_take_qp(ep, param->qpn);
-	if (!ret)
-		ret = first_connect(ep);
-	if (!ret)
-		ret = srn_report_connecting(ep);
-	wait = !ret && !ep->qp->kernel;
-	if (ret)
-		srn_ep_close(ep, false);
-	mutex_unlock(&ep->lock);
-	if (wait)
-		srn_report_wait(ep);
-	srn_ep_put(ep);
-	return ret;
-}
-
 static int send_request(struct srn_ep *ep)
 {
 	struct srn_mpa_frame f = {
@@ -192,7 +140,7 @@ static int send_request(struct srn_ep *ep)
 		.ord = ep->ord,
 	};
 
-	return srn_ep_send_frame(ep, &f, ep->private_data, ep->private_len);
+	return srn_handshake_send(ep, &f, ep->private_data, ep->private_len);
 }
 
 /*
@@ -222,7 +170,7 @@ static void refuse_reply(struct srn_ep *ep, u8 ecode)
 	iov.iov_base = fpdu;
 	iov.iov_len = srn_frame_terminate(&framer, fpdu, payload, len);
 	kernel_sendmsg(ep->sock, &msg, &iov, 1, iov.iov_len);
-	srn_ep_end(ep, -EPROTO, true);
+	srn_report_ended(ep, -EPROTO, true);
 }
 
 /* A Read is one of those that the peer must be able to serve. Return: SRN_RTR_NONE if none fits. */
@@ -236,11 +184,11 @@ static enum srn_rtr choose_rtr(const struct srn_mpa_frame *f, u32 ord)
 }
 
 /* What the reply leaves of our wishes. Return: 0, or the code of a Terminate, and why. */
-static u8 negotiate(struct srn_ep *ep, struct srn_qp_conn *conn, const char **reason)
+static u8 negotiate(struct srn_ep *ep, struct srn_conn_params *conn, const char **reason)
 {
 	const struct srn_mpa_frame *f = &ep->frame;
 
-	*conn = (struct srn_qp_conn){
+	*conn = (struct srn_conn_params){
 		.crc = ep->crc || f->crc, .tx_markers = f->markers, .rx_markers = ep->markers,
 	};
 	if (f->enhanced && ep->revision >= 2) {
@@ -279,19 +227,19 @@ static void note_depths_of_reject(struct srn_ep *ep)
 static void handle_reply(struct srn_ep *ep)
 {
 	const char *reason = NULL;
-	struct srn_qp_conn conn;
+	struct srn_conn_params conn;
 	u8 ecode;
 	int ret;
 
 	if (ep->frame.revision > ep->revision) {
 		srn_ep_notice(ep, "connect: peer replies with unknown MPA revision %u\n",
 			      ep->frame.revision);
-		srn_ep_connect_failed(ep, -EPROTO);
+		connect_failed(ep, -EPROTO);
 		return;
 	}
 	if (ep->frame.reject) {
 		note_depths_of_reject(ep);
-		srn_ep_connect_failed(ep, -ECONNREFUSED);
+		connect_failed(ep, -ECONNREFUSED);
 		return;
 	}
 	ecode = negotiate(ep, &conn, &reason);
@@ -302,9 +250,9 @@ static void handle_reply(struct srn_ep *ep)
 	}
 	srn_sock_unhook(ep->sock->sk);
 	srn_ep_note_addresses(ep);
-	ret = srn_qp_connect(ep->qp, ep, ep->sock, &conn);
+	ret = srn_qp_connect(ep->qp, &ep->conn, ep->sock, &conn);
 	if (ret) {
-		srn_ep_connect_failed(ep, ret);
+		connect_failed(ep, ret);
 		return;
 	}
 	ep->sock = NULL;
@@ -338,14 +286,14 @@ static void connecting(struct srn_ep *ep)
 		return;
 	if (sk->sk_state != TCP_ESTABLISHED && sk->sk_state != TCP_CLOSE_WAIT) {
 		ret = sock_error(sk) ?: -ECONNRESET;
-		srn_ep_connect_failed(ep, connect_status(ret));
+		connect_failed(ep, connect_status(ret));
 		return;
 	}
 	/* Not before: that the peer is reached at all has a limit of its own. */
 	srn_sock_keepalive(ep->sock);
 	ret = send_request(ep);
 	if (ret) {
-		srn_ep_connect_failed(ep, connect_status(ret));
+		connect_failed(ep, connect_status(ret));
 		return;
 	}
 	ep->state = SRN_EP_WAIT_REPLY;
@@ -354,25 +302,19 @@ static void connecting(struct srn_ep *ep)
 
 static void wait_reply(struct srn_ep *ep)
 {
-	int ret = srn_ep_read_frame(ep, true);
+	int ret = srn_handshake_read(ep, true);
 
 	if (!ret) {
 		handle_reply(ep);
 	} else if (ret == -EPROTO) {
 		srn_ep_notice(ep, "connect: peer does not speak MPA\n");
-		srn_ep_connect_failed(ep, -EPROTO);
+		connect_failed(ep, -EPROTO);
 	} else if (ret != -EAGAIN && !fall_back(ep)) {
-		srn_ep_connect_failed(ep, connect_status(ret));
+		connect_failed(ep, connect_status(ret));
 	}
 }
 
-/**
- * srn_ep_active_work - go on with connecting
- * @ep: endpoint in CONNECTING or WAIT_REPLY
- *
- * Context: process, ep->lock held.
- */
-void srn_ep_active_work(struct srn_ep *ep)
+static void active_work(struct srn_ep *ep)
 {
 	if (ep->state == SRN_EP_CONNECTING)
 		connecting(ep);
@@ -381,7 +323,67 @@ void srn_ep_active_work(struct srn_ep *ep)
 	if (ep->state != SRN_EP_CONNECTING && ep->state != SRN_EP_WAIT_REPLY)
 		return;
 	if (time_after_eq(jiffies, ep->deadline))
-		srn_ep_connect_failed(ep, -ETIMEDOUT);
+		connect_failed(ep, -ETIMEDOUT);
 	else
 		srn_ep_wait(ep);
+}
+
+static void active_qp_ended(struct srn_ep *ep)
+{
+	if (ep->state == SRN_EP_ESTABLISHED)
+		srn_report_ended(ep, 0, false);
+	else if (ep->state == SRN_EP_CONNECTING || ep->state == SRN_EP_WAIT_REPLY)
+		connect_failed(ep, -ECONNABORTED);
+}
+
+static const struct srn_ep_kind active = {
+	.work = active_work, .qp_ended = active_qp_ended, .tell = srn_report_tell,
+};
+
+/**
+ * srn_active_connect - connect, for the core
+ * @cm_id: connection
+ * @param: queue pair, read depths, private data
+ *
+ * Does not wait for the peer; srn_report_connected() or srn_report_ended() tell the outcome.
+ *
+ * Context: process.
+ */
+int srn_active_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
+{
+	struct srn_device *dev = to_srn_dev(cm_id->device);
+	struct srn_ep *ep;
+	bool wait;
+	int ret;
+
+	if (param->private_data_len > SRN_MPA_MAX_PRIVATE - SRN_MPA_ENHANCED)
+		return -EINVAL;
+	if (cm_id->local_addr.ss_family != cm_id->remote_addr.ss_family)
+		return -EAFNOSUPPORT;
+	ep = srn_ep_alloc(dev, &active, SRN_EP_CONNECTING, NULL);
+	if (!ep)
+		return -ENOMEM;
+	srn_ep_get(ep);
+	mutex_lock(&ep->lock);
+	ep->revision = 2;
+	ep->crc = READ_ONCE(dev->crc);
+	ep->markers = READ_ONCE(dev->markers);
+	ep->ird = min_t(u32, param->ird, SRN_MAX_READ_DEPTH);
+	ep->ord = min_t(u32, param->ord, SRN_MAX_READ_DEPTH);
+	ep->private_len = param->private_data_len;
+	ep->private_data = kmemdup(param->private_data, param->private_data_len, GFP_KERNEL);
+	srn_ep_take_cm_id(ep, cm_id);
+	ret = ep->private_len && !ep->private_data ? -ENOMEM : srn_claim_take_qp(ep, param->qpn);
+	if (!ret)
+		ret = first_connect(ep);
+	if (!ret)
+		ret = srn_report_connecting(ep);
+	wait = !ret && !ep->qp->kernel;
+	if (ret)
+		srn_ep_close(ep, false);
+	mutex_unlock(&ep->lock);
+	if (wait)
+		srn_report_wait(ep);
+	srn_ep_put(ep);
+	return ret;
 }

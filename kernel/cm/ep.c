@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Endpoints: life, socket callbacks, frames, events.
+ * Endpoints: life, socket callbacks, work.
  */
 #include <linux/slab.h>
 #include <net/tcp.h>
 
 #include "../compat/compat.h"
+#include "../device/work.h"
 #include "../stream/linger.h"
 #include "../stream/sockhooks.h"
-#include "../verbs/qp.h"
-#include "cm.h"
+#include "ep.h"
 
 static void ep_work(struct work_struct *work)
 {
@@ -21,32 +21,66 @@ static void ep_work(struct work_struct *work)
 		srn_ep_put(ep);
 		return;
 	}
-	switch (ep->state) {
-	case SRN_EP_CONNECTING:
-	case SRN_EP_WAIT_REPLY:
-		srn_ep_active_work(ep);
-		break;
-	case SRN_EP_WAIT_REQUEST:
-	case SRN_EP_REQUESTED:
-		srn_ep_passive_work(ep);
-		break;
-	default:
-		break;
-	}
+	ep->kind->work(ep);
 	mutex_unlock(&ep->lock);
 	srn_ep_put(ep);
 }
 
+static void conn_get(struct srn_conn *conn)
+{
+	srn_ep_get(container_of(conn, struct srn_ep, conn));
+}
+
+static void conn_put(struct srn_conn *conn)
+{
+	srn_ep_put(container_of(conn, struct srn_ep, conn));
+}
+
+static void conn_ended(struct srn_conn *conn)
+{
+	struct srn_ep *ep = container_of(conn, struct srn_ep, conn);
+
+	mutex_lock(&ep->lock);
+	ep->kind->qp_ended(ep);
+	mutex_unlock(&ep->lock);
+}
+
+static const struct srn_conn_ops conn_ops = {
+	.get = conn_get, .put = conn_put, .ended = conn_ended,
+};
+
+static void told_get(struct srn_told *told)
+{
+	srn_ep_get(container_of(told, struct srn_ep, told));
+}
+
+static void told_put(struct srn_told *told)
+{
+	srn_ep_put(container_of(told, struct srn_ep, told));
+}
+
+static void told_tell(struct srn_told *told)
+{
+	struct srn_ep *ep = container_of(told, struct srn_ep, told);
+
+	ep->kind->tell(ep);
+}
+
+static const struct srn_told_ops told_ops = {
+	.get = told_get, .put = told_put, .tell = told_tell,
+};
+
 /**
  * srn_ep_alloc - new endpoint with one reference, which srn_ep_close() drops
  * @dev: device
+ * @kind: initiator, responder or listener
  * @state: first state
  * @listener: the one that it has come to, whose process is told of it; NULL: it is the caller's
  *
  * Context: process.
  */
-struct srn_ep *srn_ep_alloc(struct srn_device *dev, enum srn_ep_state state,
-			    struct srn_ep *listener)
+struct srn_ep *srn_ep_alloc(struct srn_device *dev, const struct srn_ep_kind *kind,
+			    enum srn_ep_state state, struct srn_ep *listener)
 {
 	struct srn_ep *ep = kzalloc(sizeof(*ep), GFP_KERNEL);
 
@@ -61,6 +95,9 @@ struct srn_ep *srn_ep_alloc(struct srn_device *dev, enum srn_ep_state state,
 			goto err_reporter;
 	}
 	ep->dev = dev;
+	ep->kind = kind;
+	ep->conn.ops = &conn_ops;
+	ep->told.ops = &told_ops;
 	ep->state = state;
 	ep->listener = listener ? srn_ep_get(listener) : NULL;
 	kref_init(&ep->ref);
@@ -70,7 +107,7 @@ struct srn_ep *srn_ep_alloc(struct srn_device *dev, enum srn_ep_state state,
 	INIT_LIST_HEAD(&ep->half_open_node);
 	INIT_LIST_HEAD(&ep->untold);
 	INIT_LIST_HEAD(&ep->untold_node);
-	INIT_LIST_HEAD(&ep->report_node);
+	INIT_LIST_HEAD(&ep->told.node);
 	spin_lock_bh(&dev->lock);
 	list_add(&ep->node, &dev->endpoints);
 	spin_unlock_bh(&dev->lock);
@@ -221,41 +258,6 @@ void srn_ep_note_addresses(struct srn_ep *ep)
 }
 
 /**
- * srn_ep_take_qp - connect endpoint and queue pair
- * @ep: endpoint with the core's identifier of its connection
- * @qpn: number of the queue pair, which the core has a reference on
- *
- * A kernel consumer's queue pair is not for processes.
- *
- * Context: process that asks for the connection, ep->lock held; may sleep until the core has dealt
- * with the end of an earlier connection.
- *
- * Return: 0; -EINVAL if there is none, or it is not in a state to be connected; -EISCONN if it
- * has a connection; -EPERM if it is somebody else's.
- */
-int srn_ep_take_qp(struct srn_ep *ep, u32 qpn)
-{
-	struct srn_qp *qp = srn_qp_find(ep->dev, qpn);
-	int ret;
-
-	if (!qp)
-		return -EINVAL;
-	if (!srn_qp_is_callers(qp, srn_compat_rdma_id(ep->cm_id))) {
-		srn_qp_notice(qp, "not connected: it is not the caller's\n");
-		return -EPERM;
-	}
-	srn_report_claim(qp, ep);
-	ret = srn_qp_bind(qp, ep);
-	if (ret) {
-		srn_qp_notice(qp, "not in a state to be connected\n");
-		return ret;
-	}
-	srn_qp_get(qp);
-	ep->qp = qp;
-	return 0;
-}
-
-/**
  * srn_ep_find_request - the endpoint of a request that was reported
  * @cm_id: the core's identifier for it
  *
@@ -292,6 +294,21 @@ void srn_ep_take_cm_id(struct srn_ep *ep, struct iw_cm_id *cm_id)
 	ep->cm_id = cm_id;
 }
 
+/**
+ * srn_ep_leave_half_open - a connection has made its request, or never will
+ * @ep: endpoint of any kind
+ *
+ * Context: dev->lock held.
+ */
+void srn_ep_leave_half_open(struct srn_ep *ep)
+{
+	lockdep_assert_held(&ep->dev->lock);
+	if (list_empty(&ep->half_open_node))
+		return;
+	list_del_init(&ep->half_open_node);
+	ep->listener->num_half_open--;
+}
+
 static void let_go_of_socket(struct srn_ep *ep, bool polite)
 {
 	if (!ep->sock)
@@ -311,17 +328,16 @@ static void let_go_of_socket(struct srn_ep *ep, bool polite)
  * @polite: something was sent that the peer should read
  *
  * Socket and queue pair can be used for something else at once. The endpoint is closed when its
- * consumer has been told.
+ * consumer has been told, which srn_report_ended() sees to.
  *
  * Context: process, ep->lock held.
  */
 void srn_ep_end(struct srn_ep *ep, int status, bool polite)
 {
 	let_go_of_socket(ep, polite);
-	srn_qp_unbind(ep->qp, ep);
+	srn_qp_unbind(ep->qp, &ep->conn);
 	ep->status = status;
 	WRITE_ONCE(ep->state, SRN_EP_ENDED);
-	srn_report_ended(ep);
 }
 
 /**
@@ -341,7 +357,7 @@ void srn_ep_close(struct srn_ep *ep, bool polite)
 	if (cancel_delayed_work(&ep->work))
 		srn_ep_put(ep);
 	if (ep->qp) {
-		srn_qp_unbind(ep->qp, ep);
+		srn_qp_unbind(ep->qp, &ep->conn);
 		srn_qp_put(ep->qp);
 		ep->qp = NULL;
 	}
@@ -358,105 +374,8 @@ void srn_ep_close(struct srn_ep *ep, bool polite)
 	srn_ep_put(ep);
 }
 
-static int read_some(struct srn_ep *ep, u32 until)
-{
-	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
-	struct kvec iov;
-	int ret;
-
-	while (ep->have < until) {
-		iov = (struct kvec){ .iov_base = ep->in + ep->have, .iov_len = until - ep->have };
-		ret = kernel_recvmsg(ep->sock, &msg, &iov, 1, iov.iov_len, MSG_DONTWAIT);
-		if (ret == 0)
-			return -ECONNRESET;
-		if (ret < 0)
-			return ret;
-		ep->have += ret;
-	}
-	return 0;
-}
-
 /**
- * srn_ep_read_frame - read the peer's set-up frame, and not a byte more
- * @ep: endpoint
- * @reply: which kind is expected
- *
- * Context: process, ep->lock held.
- *
- * Return: 0 when it is complete and decoded in ep->frame; -EAGAIN if more has to
- * come; -EPROTO if it is not such a frame; another negative errno if the socket broke.
- */
-int srn_ep_read_frame(struct srn_ep *ep, bool reply)
-{
-	int ret;
-
-	ret = read_some(ep, SRN_MPA_FRAME);
-	if (ret)
-		return ret;
-	ret = srn_mpa_get_frame(ep->in, reply, &ep->frame);
-	if (ret)
-		return ret;
-	ret = read_some(ep, SRN_MPA_FRAME + ep->frame.private_len);
-	if (ret)
-		return ret;
-	if (ep->frame.enhanced)
-		ret = srn_mpa_get_enhanced(ep->in + SRN_MPA_FRAME, ep->frame.private_len,
-					   &ep->frame);
-	return ret;
-}
-
-/**
- * srn_ep_send_frame - send our set-up frame
- * @ep: endpoint
- * @frame: what to say
- * @data: private data of the consumer
- * @len: its length
- *
- * Nothing was sent on this socket before, so there is room.
- *
- * Context: process, ep->lock held.
- */
-int srn_ep_send_frame(struct srn_ep *ep, const struct srn_mpa_frame *frame, const void *data,
-		      u32 len)
-{
-	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
-	u8 head[SRN_MPA_FRAME + SRN_MPA_ENHANCED];
-	struct kvec iov[2] = { { .iov_base = head }, { .iov_base = (void *)data, .iov_len = len } };
-	int total, ret;
-
-	iov[0].iov_len = srn_mpa_put_frame(head, frame, len);
-	total = iov[0].iov_len + len;
-	ret = kernel_sendmsg(ep->sock, &msg, iov, len ? 2 : 1, total);
-	if (ret < 0)
-		return ret;
-	return ret == total ? 0 : -EPIPE;
-}
-
-/**
- * srn_ep_qp_ended - the queue pair of an endpoint is in ERR
- * @ep: endpoint, unbound from it by now
- *
- * Context: process.
- */
-void srn_ep_qp_ended(struct srn_ep *ep)
-{
-	mutex_lock(&ep->lock);
-	switch (ep->state) {
-	case SRN_EP_ESTABLISHED:
-		srn_ep_end(ep, 0, false);
-		break;
-	case SRN_EP_CONNECTING:
-	case SRN_EP_WAIT_REPLY:
-		srn_ep_connect_failed(ep, -ECONNABORTED);
-		break;
-	default:
-		break;
-	}
-	mutex_unlock(&ep->lock);
-}
-
-/**
- * srn_cm_device_gone - close what no consumer has taken care of
+ * srn_ep_close_all - close what no consumer has taken care of
  * @dev: device without consumers
  *
  * Only connections are left that were reported to a listener and forgotten, and those
@@ -464,7 +383,7 @@ void srn_ep_qp_ended(struct srn_ep *ep)
  *
  * Context: process.
  */
-void srn_cm_device_gone(struct srn_device *dev)
+void srn_ep_close_all(struct srn_device *dev)
 {
 	struct srn_ep *ep;
 

@@ -11,9 +11,13 @@
 #include <net/tcp_states.h>
 
 #include "../compat/compat.h"
+#include "../device/work.h"
 #include "../stream/keepalive.h"
 #include "../stream/sockhooks.h"
-#include "cm.h"
+#include "ep.h"
+#include "listen.h"
+#include "passive.h"
+#include "report.h"
 
 #define DEFAULT_BACKLOG	128
 
@@ -117,7 +121,7 @@ static void port_work(struct work_struct *work)
 		mutex_lock(&ports_mutex);
 		ep = find_listener(port, sock);
 		if (ep)
-			srn_ep_passive_start(ep, sock);
+			srn_passive_start(ep, sock);
 		else
 			srn_sock_abort(sock);
 		mutex_unlock(&ports_mutex);
@@ -285,14 +289,23 @@ static int listen_on(struct srn_ep *ep, struct iw_cm_id *cm_id)
 	return ret;
 }
 
+/* A listener's socket is its port's, and it has no queue pair. */
+static void nothing_to_do(struct srn_ep *ep)
+{
+}
+
+static const struct srn_ep_kind listener = {
+	.work = nothing_to_do, .qp_ended = nothing_to_do, .tell = nothing_to_do,
+};
+
 /**
- * srn_cm_create_listen - listen, for the core
+ * srn_listen_create - listen, for the core
  * @cm_id: listener, with its address
  * @backlog: connections that may wait
  *
  * Context: process.
  */
-int srn_cm_create_listen(struct iw_cm_id *cm_id, int backlog)
+int srn_listen_create(struct iw_cm_id *cm_id, int backlog)
 {
 	struct srn_device *dev = to_srn_dev(cm_id->device);
 	struct srn_ep *ep;
@@ -300,7 +313,7 @@ int srn_cm_create_listen(struct iw_cm_id *cm_id, int backlog)
 
 	if (cm_id->local_addr.ss_family != AF_INET && cm_id->local_addr.ss_family != AF_INET6)
 		return -EAFNOSUPPORT;
-	ep = srn_ep_alloc(dev, SRN_EP_LISTENING, NULL);
+	ep = srn_ep_alloc(dev, &listener, SRN_EP_LISTENING, NULL);
 	if (!ep)
 		return -ENOMEM;
 	srn_ep_get(ep);
@@ -326,12 +339,12 @@ int srn_cm_create_listen(struct iw_cm_id *cm_id, int backlog)
 }
 
 /**
- * srn_cm_destroy_listen - listen no more, for the core
+ * srn_listen_destroy - listen no more, for the core
  * @cm_id: listener; it gets no event any more when this returns
  *
  * Context: process.
  */
-int srn_cm_destroy_listen(struct iw_cm_id *cm_id)
+int srn_listen_destroy(struct iw_cm_id *cm_id)
 {
 	struct srn_ep *ep = cm_id->provider_data;
 

@@ -6,8 +6,10 @@
 
 #include "../stream/service.h"
 #include "../stream/sockhooks.h"
-#include "../verbs/qp.h"
-#include "cm.h"
+#include "claim.h"
+#include "handshake.h"
+#include "passive.h"
+#include "report.h"
 
 /* How long a stranger may take to send a request. */
 #define REQUEST_TIMEOUT	(5 * HZ)
@@ -17,21 +19,6 @@
 #define ORPHAN_PERIOD	(60 * HZ)
 /* How often, and how long, the core is asked again when it has no room for events. */
 #define EVENT_RETRY	(HZ / 50)
-
-/**
- * srn_ep_leave_half_open - a connection has made its request, or never will
- * @ep: endpoint of any kind
- *
- * Context: dev->lock held.
- */
-void srn_ep_leave_half_open(struct srn_ep *ep)
-{
-	lockdep_assert_held(&ep->dev->lock);
-	if (list_empty(&ep->half_open_node))
-		return;
-	list_del_init(&ep->half_open_node);
-	ep->listener->num_half_open--;
-}
 
 static void drop(struct srn_ep *ep, const char *reason)
 {
@@ -55,48 +42,6 @@ static struct srn_ep *join_half_open(struct srn_ep *ep)
 						     half_open_node));
 	spin_unlock_bh(&ep->dev->lock);
 	return oldest;
-}
-
-/**
- * srn_ep_passive_start - a connection has been accepted
- * @listener: listening endpoint
- * @sock: connected socket; not the caller's any more
- *
- * Context: process.
- */
-void srn_ep_passive_start(struct srn_ep *listener, struct socket *sock)
-{
-	struct srn_ep *ep = srn_ep_alloc(listener->dev, SRN_EP_WAIT_REQUEST, listener);
-	struct srn_ep *oldest;
-
-	if (!ep) {
-		srn_ep_notice(listener, "listener: no memory for a connection\n");
-		srn_count(listener->dev->counters, SRN_COUNT_REQUESTS_DROPPED);
-		srn_sock_abort(sock);
-		return;
-	}
-	/* The core keeps it with the listener only. */
-	if (listener->cm_id->tos_set)
-		srn_sock_set_tos(sock, listener->cm_id->tos);
-	mutex_lock(&ep->lock);
-	ep->sock = sock;
-	oldest = join_half_open(ep);
-	srn_ep_hook(ep);
-	srn_ep_set_deadline(ep, REQUEST_TIMEOUT);
-	srn_ep_queue(ep, 0);
-	mutex_unlock(&ep->lock);
-	if (!oldest)
-		return;
-	/*
-	 * All listeners of the host wait for the caller. Whoever has the lock does something for
-	 * it, and may by now be a process that accepts it and waits for another one.
-	 */
-	if (mutex_trylock(&oldest->lock)) {
-		if (oldest->state == SRN_EP_WAIT_REQUEST)
-			drop(oldest, "too many have made no request");
-		mutex_unlock(&oldest->lock);
-	}
-	srn_ep_put(oldest);
 }
 
 /*
@@ -181,31 +126,78 @@ static void requested(struct srn_ep *ep)
 		srn_ep_set_deadline(ep, ORPHAN_PERIOD);
 }
 
-/**
- * srn_ep_passive_work - go on with being connected to
- * @ep: endpoint in WAIT_REQUEST or REQUESTED
- *
- * Context: process, ep->lock held.
- */
-void srn_ep_passive_work(struct srn_ep *ep)
+static void passive_work(struct srn_ep *ep)
 {
 	int ret;
 
-	if (ep->state == SRN_EP_REQUESTED) {
+	if (ep->state == SRN_EP_REQUESTED)
 		requested(ep);
+	if (ep->state != SRN_EP_WAIT_REQUEST)
 		return;
-	}
 	if (time_after_eq(jiffies, ep->deadline)) {
 		drop(ep, "no request in time");
 		return;
 	}
-	ret = srn_ep_read_frame(ep, false);
+	ret = srn_handshake_read(ep, false);
 	if (!ret)
 		handle_request(ep);
 	else if (ret == -EAGAIN)
 		srn_ep_wait(ep);
 	else
 		drop(ep, ret == -EPROTO ? "not an MPA request" : "closed too early");
+}
+
+static void passive_qp_ended(struct srn_ep *ep)
+{
+	if (ep->state == SRN_EP_ESTABLISHED)
+		srn_report_ended(ep, 0, false);
+}
+
+static const struct srn_ep_kind passive = {
+	.work = passive_work, .qp_ended = passive_qp_ended, .tell = srn_report_tell,
+};
+
+/**
+ * srn_passive_start - a connection has been accepted
+ * @listener: listening endpoint
+ * @sock: connected socket; not the caller's any more
+ *
+ * Context: process.
+ */
+void srn_passive_start(struct srn_ep *listener, struct socket *sock)
+{
+	struct srn_ep *ep = srn_ep_alloc(listener->dev, &passive, SRN_EP_WAIT_REQUEST,
+					 listener);
+	struct srn_ep *oldest;
+
+	if (!ep) {
+		srn_ep_notice(listener, "listener: no memory for a connection\n");
+		srn_count(listener->dev->counters, SRN_COUNT_REQUESTS_DROPPED);
+		srn_sock_abort(sock);
+		return;
+	}
+	/* The core keeps it with the listener only. */
+	if (listener->cm_id->tos_set)
+		srn_sock_set_tos(sock, listener->cm_id->tos);
+	mutex_lock(&ep->lock);
+	ep->sock = sock;
+	oldest = join_half_open(ep);
+	srn_ep_hook(ep);
+	srn_ep_set_deadline(ep, REQUEST_TIMEOUT);
+	srn_ep_queue(ep, 0);
+	mutex_unlock(&ep->lock);
+	if (!oldest)
+		return;
+	/*
+	 * All listeners of the host wait for the caller. Whoever has the lock does something for
+	 * it, and may by now be a process that accepts it and waits for another one.
+	 */
+	if (mutex_trylock(&oldest->lock)) {
+		if (oldest->state == SRN_EP_WAIT_REQUEST)
+			drop(oldest, "too many have made no request");
+		mutex_unlock(&oldest->lock);
+	}
+	srn_ep_put(oldest);
 }
 
 static int send_reply(struct srn_ep *ep, bool reject, bool crc, const void *data, u32 len)
@@ -228,7 +220,7 @@ static int send_reply(struct srn_ep *ep, bool reject, bool crc, const void *data
 		.ord = req->ird == SRN_MPA_NO_DEPTH ? SRN_MPA_NO_DEPTH : ep->ord,
 	};
 
-	return srn_ep_send_frame(ep, &f, data, len);
+	return srn_handshake_send(ep, &f, data, len);
 }
 
 static u32 max_private(const struct srn_ep *ep)
@@ -238,7 +230,7 @@ static u32 max_private(const struct srn_ep *ep)
 
 static int accept_request(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 {
-	struct srn_qp_conn conn = {
+	struct srn_conn_params conn = {
 		.crc = READ_ONCE(ep->dev->crc) || ep->frame.crc,
 		.tx_markers = ep->frame.markers,
 		.rx_markers = READ_ONCE(ep->dev->markers),
@@ -255,7 +247,7 @@ static int accept_request(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_c
 	if (param->private_data_len > max_private(ep))
 		return -EINVAL;
 	srn_ep_take_cm_id(ep, cm_id);
-	ret = srn_ep_take_qp(ep, param->qpn);
+	ret = srn_claim_take_qp(ep, param->qpn);
 	if (ret)
 		return ret;
 	ep->ord = min_t(u32, param->ord, ep->ord);
@@ -269,7 +261,7 @@ static int accept_request(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_c
 	if (ret)
 		return ret;
 	srn_sock_unhook(ep->sock->sk);
-	ret = srn_qp_connect(ep->qp, ep, ep->sock, &conn);
+	ret = srn_qp_connect(ep->qp, &ep->conn, ep->sock, &conn);
 	if (ret)
 		return ret;
 	ep->sock = NULL;
@@ -280,13 +272,13 @@ static int accept_request(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_c
 }
 
 /**
- * srn_cm_accept - accept a request, for the core
+ * srn_passive_accept - accept a request, for the core
  * @cm_id: connection
  * @param: queue pair, read depths, private data
  *
  * Context: process.
  */
-int srn_cm_accept(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
+int srn_passive_accept(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 {
 	struct srn_ep *ep = srn_ep_find_request(cm_id);
 	int ret = -ECONNRESET;
@@ -309,14 +301,14 @@ int srn_cm_accept(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 }
 
 /**
- * srn_cm_reject - refuse a request, for the core
+ * srn_passive_reject - refuse a request, for the core
  * @cm_id: connection
  * @data: private data
  * @len: its length
  *
  * Context: process.
  */
-int srn_cm_reject(struct iw_cm_id *cm_id, const void *data, u8 len)
+int srn_passive_reject(struct iw_cm_id *cm_id, const void *data, u8 len)
 {
 	struct srn_ep *ep = srn_ep_find_request(cm_id);
 	int ret = 0;

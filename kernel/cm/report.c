@@ -20,9 +20,7 @@
  * process is told by its reporter (reporter.c). srn_report_wait() is safe for the same reason: the
  * core's worker waits for no process.
  *
- * While a consumer is told, nobody may destroy its id. The core lets go of the queue pair before an
- * id is gone, so srn_report_rem_ref() holds that up. It is not told to which id a reference
- * belonged. So a queue pair has no more than one: the claim, which srn_report_get_qp() gives.
+ * While a consumer is told, nobody may destroy its id: claim.h says how that is held up.
  *
  * A kernel consumer is told of the end by the core's worker itself, which has let go of the
  * queue pair by then: iSER destroys it in its handler. It may call from that worker, so it does not
@@ -34,9 +32,9 @@
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 
-#include "../trace.h"
-#include "../verbs/qp.h"
-#include "cm.h"
+#include "claim.h"
+#include "cm_trace.h"
+#include "report.h"
 
 /* Private data as the core counts it. */
 #define MAX_PRIVATE	U8_MAX
@@ -83,137 +81,6 @@ static int event_send(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_cm_ev
 	return ret;
 }
 
-/* Return: false while a report is under way, which whoever gives back has to wait for. */
-static bool claim_given_back(struct srn_qp *qp)
-{
-	struct srn_claim *c = &qp->claim;
-	unsigned long flags;
-	bool ok;
-
-	spin_lock_irqsave(&qp->state_lock, flags);
-	if (c->next == current) {
-		/* It comes to nothing. The last connection has its own still. */
-		c->next = NULL;
-		ok = true;
-	} else {
-		ok = !c->busy;
-		if (ok)
-			*c = (struct srn_claim){ .held = c->next };
-	}
-	spin_unlock_irqrestore(&qp->state_lock, flags);
-	return ok;
-}
-
-static bool claim_is_ours(struct srn_qp *qp, const struct srn_ep *ep)
-{
-	struct srn_claim *c = &qp->claim;
-	unsigned long flags;
-	bool ours;
-
-	spin_lock_irqsave(&qp->state_lock, flags);
-	ours = !c->ended;
-	if (ours)
-		c->ep = ep;
-	spin_unlock_irqrestore(&qp->state_lock, flags);
-	return ours;
-}
-
-/* Return: the consumer's id stays until report_end(). */
-static bool report_begin(struct srn_ep *ep)
-{
-	struct srn_claim *c = &ep->qp->claim;
-	unsigned long flags;
-	bool ok;
-
-	spin_lock_irqsave(&ep->qp->state_lock, flags);
-	ok = c->ep == ep;
-	if (ok)
-		c->busy = true;
-	spin_unlock_irqrestore(&ep->qp->state_lock, flags);
-	return ok;
-}
-
-static void report_end(struct srn_ep *ep)
-{
-	struct srn_claim *c = &ep->qp->claim;
-	unsigned long flags;
-
-	spin_lock_irqsave(&ep->qp->state_lock, flags);
-	c->busy = false;
-	spin_unlock_irqrestore(&ep->qp->state_lock, flags);
-	wake_up_var(c);
-}
-
-/**
- * srn_report_get_qp - queue pair by number, for the core
- * @ibdev: device
- * @qpn: number
- *
- * The core takes a reference next, unless this fails, and gives it back by srn_report_rem_ref().
- * To a process the number of somebody else's queue pair is as good as one that is not in use.
- *
- * Context: any; the caller takes the reference before it lets interrupts in.
- *
- * Return: its handle, or NULL if there is none that the caller may connect now.
- */
-struct ib_qp *srn_report_get_qp(struct ib_device *ibdev, int qpn)
-{
-	struct srn_qp *qp = srn_qp_find(to_srn_dev(ibdev), qpn);
-	struct srn_claim *c;
-	unsigned long flags;
-	bool ok;
-
-	if (!qp)
-		return NULL;
-	if (!srn_qp_may_be_callers(qp)) {
-		srn_qp_notice(qp, "not connected: it is not the caller's\n");
-		return NULL;
-	}
-	c = &qp->claim;
-	spin_lock_irqsave(&qp->state_lock, flags);
-	ok = !c->held || (c->ended && !c->next);
-	if (ok && c->held)
-		c->next = current;
-	c->held = true;
-	spin_unlock_irqrestore(&qp->state_lock, flags);
-	if (!ok)
-		srn_qp_notice(qp, "not connected: it has a connection\n");
-	return ok ? &qp->cm_handle->ibqp : NULL;
-}
-
-/**
- * srn_report_claim - reports about a queue pair are those of this endpoint
- * @qp: queue pair that the core has just got for it
- * @ep: endpoint
- *
- * An earlier connection of it has ended, but its process may not have been told, or the core not
- * have let go yet: that is waited for.
- *
- * Context: process, ep->lock held; sleeps.
- */
-void srn_report_claim(struct srn_qp *qp, struct srn_ep *ep)
-{
-	wait_var_event(&qp->claim, claim_is_ours(qp, ep));
-}
-
-/**
- * srn_report_rem_ref - the core lets go of a queue pair
- * @ibqp: its handle
- *
- * After that the consumer of the core's id is not called any more. A report that is under way is
- * waited for. It waits for the consumer's locks at most, and nobody who has those waits here.
- *
- * Context: process, sleeps.
- */
-void srn_report_rem_ref(struct ib_qp *ibqp)
-{
-	struct srn_qp *qp = to_srn_cm_handle(ibqp)->qp;
-
-	wait_var_event(&qp->claim, claim_given_back(qp));
-	wake_up_var(&qp->claim);
-	srn_qp_put(qp);
-}
-
 static void core_took_it(struct srn_ep *ep)
 {
 	/* The core's state before it; pairs with srn_report_wait() and srn_report_tell(). */
@@ -221,7 +88,7 @@ static void core_took_it(struct srn_ep *ep)
 	/* Whoever is not seen to wait sees it. */
 	smp_mb();
 	wake_up_var(&ep->core_knows);
-	srn_reporter_queue(ep);
+	srn_reporter_queue(ep->reporter, &ep->told);
 	srn_ep_put(ep);
 }
 
@@ -288,7 +155,7 @@ static int forward_request(struct iw_cm_id *cm_id)
 	WRITE_ONCE(ep->forwarded, true);
 	ep->request = cm_id;
 	if (listener_will_be_told(ep)) {
-		srn_reporter_queue(ep);
+		srn_reporter_queue(ep->reporter, &ep->told);
 		ret = 0;
 	}
 	srn_ep_put(ep);
@@ -428,24 +295,22 @@ void srn_report_accepted(struct srn_ep *ep)
 void srn_report_connected(struct srn_ep *ep)
 {
 	ep->tell_connected = true;
-	srn_reporter_queue(ep);
+	srn_reporter_queue(ep->reporter, &ep->told);
 }
 
 /**
- * srn_report_ended - tell the core, and the consumer, that a connection has ended
- * @ep: endpoint in ENDED
+ * srn_report_ended - a connection has ended, or will not be: tell the core, and the consumer
+ * @ep: endpoint with a queue pair, of whose connection the core has been told
+ * @status: 0, or the negative errno why there never was one
+ * @polite: something was sent that the peer should read
  *
  * Context: process, ep->lock held.
  */
-void srn_report_ended(struct srn_ep *ep)
+void srn_report_ended(struct srn_ep *ep, int status, bool polite)
 {
-	struct srn_claim *c = &ep->qp->claim;
-
-	spin_lock_irq(&ep->qp->state_lock);
-	if (c->ep == ep)
-		c->ended = true;
-	spin_unlock_irq(&ep->qp->state_lock);
-	srn_reporter_queue(ep);
+	srn_ep_end(ep, status, polite);
+	srn_claim_note_end(ep);
+	srn_reporter_queue(ep->reporter, &ep->told);
 }
 
 /**
@@ -530,7 +395,7 @@ static void tell_connected(struct srn_ep *ep)
 	struct iw_cm_event event;
 	int ret;
 
-	if (!report_begin(ep))
+	if (!srn_claim_begin(ep))
 		return;
 	event_init(ep, cm_id, &event,
 		   ep->listener ? IW_CM_EVENT_ESTABLISHED : IW_CM_EVENT_CONNECT_REPLY, 0);
@@ -544,7 +409,7 @@ static void tell_connected(struct srn_ep *ep)
 	}
 	ret = ep->consumer(cm_id, &event);
 	kfree(xchg(&ep->in, NULL));
-	report_end(ep);
+	srn_claim_end(ep);
 	if (ret)
 		destroy_unwanted(ep, cm_id);
 }
@@ -556,7 +421,7 @@ static void tell_process_of_end(struct srn_ep *ep)
 	struct iw_cm_event event;
 	int ret;
 
-	if (!report_begin(ep))
+	if (!srn_claim_begin(ep))
 		return;
 	event_init(ep, cm_id, &event, IW_CM_EVENT_CLOSE, 0);
 	if (ep->status) {
@@ -568,7 +433,7 @@ static void tell_process_of_end(struct srn_ep *ep)
 	}
 	trace_srn_cm_event(ep, &event);
 	ret = ep->consumer(cm_id, &event);
-	report_end(ep);
+	srn_claim_end(ep);
 	if (ret)
 		destroy_unwanted(ep, cm_id);
 }

@@ -12,7 +12,8 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "cm.h"
+#include "../device/device.h"
+#include "reporter.h"
 
 /* Everything in it is protected by dev->lock. */
 struct srn_reporter {
@@ -20,30 +21,30 @@ struct srn_reporter {
 	struct srn_device *dev;
 	struct pid *process;		/* NULL: threads of the kernel */
 	u32 users;			/* endpoints, and the work item while it is queued */
-	struct list_head endpoints;	/* something is to be told of them; with references */
+	struct list_head told;		/* of which there is something to tell; with references */
 	struct work_struct work;
 };
 
-static struct srn_ep *next_endpoint(struct srn_reporter *r)
+static struct srn_told *next_told(struct srn_reporter *r)
 {
-	struct srn_ep *ep;
+	struct srn_told *told;
 
 	spin_lock_bh(&r->dev->lock);
-	ep = list_first_entry_or_null(&r->endpoints, struct srn_ep, report_node);
-	if (ep)
-		list_del_init(&ep->report_node);
+	told = list_first_entry_or_null(&r->told, struct srn_told, node);
+	if (told)
+		list_del_init(&told->node);
 	spin_unlock_bh(&r->dev->lock);
-	return ep;
+	return told;
 }
 
 static void reporter_work(struct work_struct *work)
 {
 	struct srn_reporter *r = container_of(work, struct srn_reporter, work);
-	struct srn_ep *ep;
+	struct srn_told *told;
 
-	while ((ep = next_endpoint(r))) {
-		srn_report_tell(ep);
-		srn_ep_put(ep);
+	while ((told = next_told(r))) {
+		told->ops->tell(told);
+		told->ops->put(told);
 		cond_resched();
 	}
 	srn_reporter_put(r);
@@ -87,7 +88,7 @@ struct srn_reporter *srn_reporter_get(struct srn_device *dev)
 		r->dev = dev;
 		r->process = get_pid(process);
 		INIT_HLIST_NODE(&r->node);
-		INIT_LIST_HEAD(&r->endpoints);
+		INIT_LIST_HEAD(&r->told);
 		INIT_WORK(&r->work, reporter_work);
 		if (!alone)
 			hash_add(dev->reporters, &r->node, (unsigned long)process);
@@ -136,18 +137,17 @@ void srn_reporter_put(struct srn_reporter *r)
 
 /**
  * srn_reporter_queue - there is something to tell
- * @ep: endpoint with a reporter; srn_report_tell() is called with it
+ * @r: reporter
+ * @told: of what; a reference to it is taken
  *
  * Context: any.
  */
-void srn_reporter_queue(struct srn_ep *ep)
+void srn_reporter_queue(struct srn_reporter *r, struct srn_told *told)
 {
-	struct srn_reporter *r = ep->reporter;
-
 	spin_lock_bh(&r->dev->lock);
-	if (list_empty(&ep->report_node)) {
-		srn_ep_get(ep);
-		list_add_tail(&ep->report_node, &r->endpoints);
+	if (list_empty(&told->node)) {
+		told->ops->get(told);
+		list_add_tail(&told->node, &r->told);
 	}
 	if (queue_work(r->dev->report_wq, &r->work))
 		r->users++;

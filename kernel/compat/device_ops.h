@@ -9,7 +9,7 @@
 #include <rdma/uverbs_ioctl.h>
 
 #include "../verbs/cq.h"
-#include "../verbs/mem.h"
+#include "../verbs/mr.h"
 
 /* Since 6.11 the attributes of a command come as they are; a kernel consumer has none. */
 #ifdef SRN_HAVE_CREATE_CQ_ATTRS

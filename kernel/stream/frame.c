@@ -4,9 +4,9 @@
  */
 #include <linux/tcp.h>
 
-#include "../trace.h"
 #include "batch.h"
 #include "frame.h"
+#include "stream_trace.h"
 
 /* Payload of so few bytes is cheaper to copy than to refer to. */
 #define COPY_BREAK	512

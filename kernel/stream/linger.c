@@ -5,7 +5,8 @@
 #include <linux/slab.h>
 #include <net/tcp.h>
 
-#include "../verbs/device.h"
+#include "../device/device.h"
+#include "../device/work.h"
 #include "linger.h"
 #include "sockhooks.h"
 

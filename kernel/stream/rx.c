@@ -6,9 +6,10 @@
 #include <linux/skbuff.h>
 #include <net/tcp.h>
 
-#include "../trace.h"
+#include "../device/work.h"
 #include "stream.h"
 #include "withhold.h"
+#include "stream_trace.h"
 
 static void count_violation(struct srn_counters __percpu *counters, struct srn_term_code term)
 {

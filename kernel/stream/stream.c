@@ -6,7 +6,7 @@
 #include <net/tcp.h>
 
 #include "../compat/compat.h"
-#include "../verbs/device.h"
+#include "../device/work.h"
 #include "sockhooks.h"
 #include "stream.h"
 #include "withhold.h"

@@ -35,7 +35,7 @@
 #include <net/sock.h>
 
 #include "../counters.h"
-#include "../verbs/mem.h"
+#include "../memory/cursor.h"
 #include "../wire/fpdu.h"
 
 struct mem_cgroup;

@@ -7,7 +7,7 @@
 #include <linux/tcp.h>
 #include <net/tcp.h>
 
-#include "../verbs/device.h"
+#include "../device/work.h"
 #include "batch.h"
 #include "frame.h"
 #include "stream.h"

@@ -68,9 +68,9 @@ void srn_cm_handle_free(struct srn_cm_handle *handle)
 
 /**
  * srn_cm_handle_add_ref - the core keeps the queue pair from being destroyed
- * @ibqp: handle that srn_report_get_qp() has just returned, or with a reference
+ * @ibqp: handle that srn_claim_get_qp() has just returned, or with a reference
  *
- * Undone by srn_report_rem_ref(). Context: any.
+ * Undone by srn_claim_rem_ref(). Context: any.
  */
 void srn_cm_handle_add_ref(struct ib_qp *ibqp)
 {

@@ -5,6 +5,8 @@
 #include <linux/log2.h>
 #include <rdma/uverbs_ioctl.h>
 
+#include "../device/abi.h"
+#include "../memory/ring.h"
 #include "cq.h"
 #include "qp.h"
 
@@ -108,7 +110,7 @@ int srn_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		return -EOPNOTSUPP;
 	if (attr->cqe < 1 || attr->cqe > SRN_MAX_CQE)
 		return -EINVAL;
-	if (!srn_count_inc(dev, SRN_LIMIT_CQ))
+	if (!srn_limits_take(dev, SRN_LIMIT_CQ))
 		return -ENOMEM;
 	spin_lock_init(&cq->lock);
 	srn_watch_init(&cq->watch);
@@ -116,7 +118,7 @@ int srn_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	cq->ctrl = srn_ring_alloc(udata, sizeof(*cq->ctrl) + cq->depth * sizeof(*cq->ring),
 				  &cq->map, &resp.map);
 	if (IS_ERR(cq->ctrl)) {
-		srn_count_dec(dev, SRN_LIMIT_CQ);
+		srn_limits_give(dev, SRN_LIMIT_CQ);
 		return PTR_ERR(cq->ctrl);
 	}
 	cq->ring = (void *)(cq->ctrl + 1);
@@ -124,7 +126,7 @@ int srn_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	if (udata) {
 		resp.depth = cq->depth;
 		resp.cqe_offset = sizeof(*cq->ctrl);
-		ret = srn_copy_response(udata, &resp, sizeof(resp));
+		ret = srn_abi_respond(udata, &resp, sizeof(resp));
 		if (ret) {
 			srn_destroy_cq(ibcq, udata);
 			return ret;
@@ -146,7 +148,7 @@ int srn_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 
 	srn_watch_exit(&cq->watch);
 	srn_ring_free(cq->ctrl, cq->map);
-	srn_count_dec(to_srn_dev(ibcq->device), SRN_LIMIT_CQ);
+	srn_limits_give(to_srn_dev(ibcq->device), SRN_LIMIT_CQ);
 	return 0;
 }
 

@@ -7,7 +7,8 @@
 
 #include <rdma/ib_verbs.h>
 
-#include "device.h"
+#include "../device/device.h"
+#include "../uapi/softrnic-abi.h"
 #include "watch.h"
 
 /**

@@ -4,160 +4,27 @@
  */
 #include <linux/etherdevice.h>
 #include <linux/rtnetlink.h>
-#include <linux/vmalloc.h>
 #include <net/addrconf.h>
 #include <rdma/iw_cm.h>
 #include <rdma/uverbs_ioctl.h>
 
-#include "../cm/cm.h"
+#include "../cm/active.h"
+#include "../cm/claim.h"
+#include "../cm/listen.h"
+#include "../cm/passive.h"
 #include "../compat/compat.h"
 #include "../compat/device_ops.h"
+#include "../device/abi.h"
+#include "../device/netns.h"
+#include "../memory/ring.h"
 #include "../stream/linger.h"
 #include "cq.h"
 #include "device.h"
-#include "mem.h"
+#include "mr.h"
+#include "mw.h"
 #include "qp.h"
 #include "rq.h"
 #include "settings.h"
-
-static const u32 limits[SRN_LIMITS] = {
-	[SRN_LIMIT_QP] = SRN_MAX_QP,
-	[SRN_LIMIT_CQ] = SRN_MAX_CQ,
-	[SRN_LIMIT_SRQ] = SRN_MAX_SRQ,
-	[SRN_LIMIT_MR] = SRN_MAX_MR,
-	[SRN_LIMIT_MW] = SRN_MAX_MW,
-	[SRN_LIMIT_PD] = SRN_MAX_PD,
-};
-
-/**
- * srn_count_inc - account a new object
- * @dev: device
- * @kind: kind of object
- *
- * Return: false if the device has as many as query_device says that it can have.
- */
-bool srn_count_inc(struct srn_device *dev, enum srn_limit kind)
-{
-	if (atomic_inc_return(&dev->count[kind]) <= limits[kind])
-		return true;
-	atomic_dec(&dev->count[kind]);
-	return false;
-}
-
-/**
- * srn_ring_alloc - memory of a queue
- * @udata: of the verb: the process that the memory is shared with, or NULL
- * @size: bytes
- * @map: the mapping, NULL for a kernel consumer
- * @resp: for a process, where it finds the mapping
- *
- * The memory is charged to the memory cgroup of the caller.
- *
- * Context: process.
- *
- * Return: zeroed memory or an error pointer.
- */
-void *srn_ring_alloc(struct ib_udata *udata, size_t size, struct srn_mmap **map,
-		     struct srn_mapping *resp)
-{
-	struct srn_ucontext *uc;
-	struct srn_mmap *m;
-	void *memory;
-	int ret;
-
-	*map = NULL;
-	size = PAGE_ALIGN(size);
-	if (!udata) {
-		memory = __vmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-		return memory ?: ERR_PTR(-ENOMEM);
-	}
-	uc = rdma_udata_to_drv_context(udata, struct srn_ucontext, ibuc);
-	m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
-	memory = __vmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-	if (!m || !memory) {
-		ret = -ENOMEM;
-		goto err;
-	}
-	m->memory = memory;
-	ret = rdma_user_mmap_entry_insert(&uc->ibuc, &m->entry, size);
-	if (ret)
-		goto err;
-	resp->key = rdma_user_mmap_get_offset(&m->entry);
-	resp->size = size;
-	*map = m;
-	return memory;
-err:
-	vfree(memory);
-	kfree(m);
-	return ERR_PTR(ret);
-}
-
-/**
- * srn_ring_free - give back memory of a queue
- * @memory: from srn_ring_alloc()
- * @map: from srn_ring_alloc()
- *
- * A process that still has it mapped keeps the pages, nobody else does.
- *
- * Context: process.
- */
-void srn_ring_free(void *memory, struct srn_mmap *map)
-{
-	if (map)
-		rdma_user_mmap_entry_remove(&map->entry);
-	else
-		vfree(memory);
-}
-
-/**
- * srn_copy_response - answer a verb
- * @udata: of the verb
- * @resp: response
- * @size: its size; an older user gets the part that it knows
- *
- * Context: process.
- */
-int srn_copy_response(struct ib_udata *udata, void *resp, size_t size)
-{
-	return ib_copy_to_udata(udata, resp, min(size, udata->outlen));
-}
-
-/* remap_vmalloc_range() wants memory of vmalloc_user(), which no cgroup is charged for. */
-static int map_pages(struct vm_area_struct *vma, void *memory)
-{
-	unsigned long at;
-	int ret = 0;
-
-	for (at = vma->vm_start; at < vma->vm_end && !ret; at += PAGE_SIZE)
-		ret = vm_insert_page(vma, at, vmalloc_to_page(memory + (at - vma->vm_start)));
-	return ret;
-}
-
-static int srn_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma)
-{
-	size_t size = vma->vm_end - vma->vm_start;
-	struct rdma_user_mmap_entry *entry;
-	int ret = -EINVAL;
-
-	if (vma->vm_flags & VM_EXEC)
-		return -EPERM;
-	srn_compat_never_exec(vma);
-	entry = rdma_user_mmap_entry_get(ibuc, vma);
-	if (!entry)
-		return -EINVAL;
-	if (size <= entry->npages * PAGE_SIZE)
-		ret = map_pages(vma, container_of(entry, struct srn_mmap, entry)->memory);
-	rdma_user_mmap_entry_put(entry);
-	return ret;
-}
-
-static void srn_mmap_free(struct rdma_user_mmap_entry *entry)
-{
-	struct srn_mmap *map = container_of(entry, struct srn_mmap, entry);
-
-	vfree(map->memory);
-	kfree(map);
-}
 
 static int srn_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 {
@@ -167,7 +34,7 @@ static int srn_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 		.features = SRN_FEATURE_SQ_SILENT,
 	};
 
-	return srn_copy_response(udata, &resp, sizeof(resp));
+	return srn_abi_respond(udata, &resp, sizeof(resp));
 }
 
 static void srn_dealloc_ucontext(struct ib_ucontext *ibuc)
@@ -184,12 +51,12 @@ static void srn_disassociate_ucontext(struct ib_ucontext *ibuc)
 
 static int srn_alloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 {
-	return srn_count_inc(to_srn_dev(pd->device), SRN_LIMIT_PD) ? 0 : -ENOMEM;
+	return srn_limits_take(to_srn_dev(pd->device), SRN_LIMIT_PD) ? 0 : -ENOMEM;
 }
 
 static int srn_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 {
-	srn_count_dec(to_srn_dev(pd->device), SRN_LIMIT_PD);
+	srn_limits_give(to_srn_dev(pd->device), SRN_LIMIT_PD);
 	return 0;
 }
 
@@ -325,7 +192,7 @@ static void srn_get_dev_fw_str(struct ib_device *ibdev, char *str)
 static void end_connections(struct srn_device *dev)
 {
 	WRITE_ONCE(dev->closing, true);
-	srn_cm_device_gone(dev);
+	srn_ep_close_all(dev);
 	srn_linger_flush(dev);
 	destroy_workqueue(dev->cm_wq);
 	destroy_workqueue(dev->report_wq);
@@ -343,7 +210,7 @@ static void srn_dealloc_driver(struct ib_device *ibdev)
 	WARN_ON(!xa_empty(&dev->mems));
 	WARN_ON(!xa_empty(&dev->requests));
 	WARN_ON(!hash_empty(dev->reporters));
-	srn_net_leave(dev);
+	srn_netns_leave(dev);
 	srn_counters_free(dev->counters);
 	dev_put(dev->netdev);
 }
@@ -375,17 +242,17 @@ static const struct ib_device_ops device_ops = {
 	.get_dma_mr = srn_get_dma_mr,
 	.get_hw_stats = srn_get_hw_stats,
 	.get_port_immutable = srn_get_port_immutable,
-	.iw_accept = srn_cm_accept,
+	.iw_accept = srn_passive_accept,
 	.iw_add_ref = srn_cm_handle_add_ref,
-	.iw_connect = srn_cm_connect,
-	.iw_create_listen = srn_cm_create_listen,
-	.iw_destroy_listen = srn_cm_destroy_listen,
-	.iw_get_qp = srn_report_get_qp,
-	.iw_reject = srn_cm_reject,
-	.iw_rem_ref = srn_report_rem_ref,
+	.iw_connect = srn_active_connect,
+	.iw_create_listen = srn_listen_create,
+	.iw_destroy_listen = srn_listen_destroy,
+	.iw_get_qp = srn_claim_get_qp,
+	.iw_reject = srn_passive_reject,
+	.iw_rem_ref = srn_claim_rem_ref,
 	.map_mr_sg = srn_map_mr_sg,
-	.mmap = srn_mmap,
-	.mmap_free = srn_mmap_free,
+	.mmap = srn_ring_mmap,
+	.mmap_free = srn_ring_mmap_free,
 	.modify_qp = srn_modify_qp,
 	.modify_srq = srn_modify_srq,
 	.poll_cq = srn_poll_cq,
@@ -450,7 +317,7 @@ struct srn_device *srn_device_create(struct net_device *netdev)
 					 netdev->name);
 	if (!dev->cm_wq || !dev->report_wq)
 		goto err_wq;
-	if (!srn_net_enter(dev)) {
+	if (!srn_netns_enter(dev)) {
 		ret = -ENODEV;
 		goto err_wq;
 	}
@@ -531,7 +398,7 @@ void srn_device_free(struct srn_device *dev)
 {
 	/* The core may have registered it, with listeners, before it changed its mind. */
 	end_connections(dev);
-	srn_net_leave(dev);
+	srn_netns_leave(dev);
 	srn_counters_free(dev->counters);
 	dev_put(dev->netdev);
 	/* There is nothing yet that the driver would have to undo. */

@@ -97,31 +97,12 @@ static inline struct srn_mw *to_srn_mw(struct ib_mw *ibmw)
 /* The scatter/gather key of kernel consumers that names all memory. */
 #define SRN_LOCAL_DMA_LKEY	0
 
-/**
- * struct srn_cursor - a place in a list of scatter/gather entries
- * @dev: device whose STags the entries name
- * @pd: protection domain that they must belong to
- * @qpn: queue pair that uses them
- * @access: IB_ACCESS_* that each region must grant
- * @sge: the entries
- * @held: region of the current entry with an access open, or NULL
- * @num: how many entries
- * @index: current entry
- * @offset: bytes of the current entry already used
- * @kernel: entries may use %SRN_LOCAL_DMA_LKEY
- */
-struct srn_cursor {
-	struct srn_device *dev;
-	struct ib_pd *pd;
-	u32 qpn;
-	u32 access;
-	const struct srn_sge *sge;
-	struct srn_mem *held;
-	u32 num;
-	u32 index;
-	u32 offset;
-	bool kernel;
-};
+/* What a peer may be allowed to do. */
+#define SRN_MEM_REMOTE_ACCESS						\
+	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
+
+/* The topmost STag indices name the sinks of RDMA Reads, see qp.h. */
+#define SRN_MAX_STAG_INDEX	0xfeffffU
 
 void srn_mem_init(struct srn_mem *mem, struct ib_pd *pd, enum srn_mem_type type, u32 access);
 int srn_mem_publish(struct srn_mem *mem);
@@ -131,18 +112,16 @@ enum srn_mem_fault srn_mem_check(const struct srn_mem *mem, const struct ib_pd *
 bool srn_mem_begin(struct srn_mem *mem);
 void srn_mem_end(struct srn_mem *mem);
 void srn_mem_put(struct srn_mem *mem);
-void srn_mem_unbind(struct srn_mem *window);
-bool srn_mem_refuse_windows(struct srn_mem *region);
-void srn_mem_unbind_all(struct srn_mem *region);
-int srn_mem_invalidate(const struct ib_qp *ibqp, u32 stag, bool remote);
-int srn_mem_fast_register(const struct ib_pd *pd, struct ib_mr *ibmr, u32 key, u32 access);
-
-enum srn_mem_fault srn_sges_check(const struct ib_qp *ibqp, bool kernel,
-				  const struct srn_sge *sge, u32 num, u32 access);
-enum srn_mem_fault srn_cursor_peek(struct srn_cursor *c, u32 max, void **data, u32 *len);
-enum srn_mem_fault srn_cursor_write(struct srn_cursor *c, const u8 *data, u32 len);
-void srn_cursor_release(struct srn_cursor *c);
+void srn_mem_revoke(struct srn_mem *mem);
+enum srn_mem_fault srn_mem_check_sges(const struct ib_qp *ibqp, bool kernel,
+				      const struct srn_sge *sge, u32 num, u32 access);
 void srn_mem_write(const struct srn_mem *mem, u64 addr, const u8 *data, u32 len);
+
+/* A window of type 2 is another queue pair's as if it were another domain's. */
+static inline bool srn_mem_serves(const struct srn_mem *mem, u32 qpn)
+{
+	return mem->type != SRN_MEM_WINDOW || !mem->qpn || mem->qpn == qpn;
+}
 
 /* Address of @addr in @mem, and how many bytes from there are contiguous. */
 static inline void *srn_mem_kva(const struct srn_mem *mem, u64 addr, u64 *contiguous)
@@ -158,18 +137,5 @@ static inline void *srn_mem_kva(const struct srn_mem *mem, u64 addr, u64 *contig
 	*contiguous = (1ULL << mem->block_shift) - in_block;
 	return (void *)(uintptr_t)(mem->blocks[offset >> mem->block_shift] + in_block);
 }
-
-struct ib_mr *srn_get_dma_mr(struct ib_pd *pd, int access);
-struct ib_mr *srn_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access,
-			      struct ib_udata *udata);
-struct ib_mr *srn_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_num_sg);
-int srn_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
-		  unsigned int *sg_offset);
-int srn_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
-
-/* mw.c */
-int srn_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata);
-int srn_dealloc_mw(struct ib_mw *ibmw);
-int srn_mw_bind(const struct ib_qp *ibqp, const struct srn_send_wqe *wqe);
 
 #endif /* SRN_VERBS_MEM_H */

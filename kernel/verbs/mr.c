@@ -6,8 +6,9 @@
 #include <linux/slab.h>
 
 #include "../compat/compat.h"
-#include "device.h"
-#include "mem.h"
+#include "../device/device.h"
+#include "../memory/window.h"
+#include "mr.h"
 
 #define SUPPORTED_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |	\
 			  IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |	\
@@ -19,12 +20,12 @@ static struct srn_mr *mr_alloc(struct ib_pd *pd, enum srn_mem_type type, u32 acc
 	struct srn_mem *mem;
 	struct srn_mr *mr;
 
-	if (!srn_count_inc(dev, SRN_LIMIT_MR))
+	if (!srn_limits_take(dev, SRN_LIMIT_MR))
 		return ERR_PTR(-ENOMEM);
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
 	mem = kzalloc(sizeof(*mem), GFP_KERNEL_ACCOUNT);
 	if (!mr || !mem) {
-		srn_count_dec(dev, SRN_LIMIT_MR);
+		srn_limits_give(dev, SRN_LIMIT_MR);
 		kfree(mem);
 		kfree(mr);
 		return ERR_PTR(-ENOMEM);
@@ -230,8 +231,8 @@ int srn_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	struct srn_mem *mem = mr->mem;
 
 	if (is_undone(mr))
-		srn_mem_unbind_all(mem);
-	else if (!srn_mem_refuse_windows(mem))
+		srn_window_unbind_all(mem);
+	else if (!srn_window_refuse(mem))
 		return -EBUSY;
 	WRITE_ONCE(mem->valid, false);
 	xa_erase(&mem->dev->mems, mem->stag >> 8);

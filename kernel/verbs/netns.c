@@ -12,26 +12,27 @@
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 
-#include "device.h"
+#include "../device/device.h"
+#include "../device/netns.h"
 
-static unsigned int srn_net_id;
+static unsigned int net_links_id;
 
 /* @links: links whose sockets are in this namespace */
-struct srn_net {
+struct net_links {
 	atomic_t links;
 };
 
 /**
- * srn_net_enter - bind a new link to the namespace of its network device
+ * srn_netns_enter - bind a new link to the namespace of its network device
  * @dev: link; sets its @net
  *
  * Context: process, RTNL not held.
  *
  * Return: false if the network device is going away.
  */
-bool srn_net_enter(struct srn_device *dev)
+bool srn_netns_enter(struct srn_device *dev)
 {
-	struct srn_net *sn;
+	struct net_links *sn;
 	bool there;
 
 	/* A device that is there under RTNL keeps its namespace from its exit. */
@@ -39,7 +40,7 @@ bool srn_net_enter(struct srn_device *dev)
 	there = dev->netdev->reg_state == NETREG_REGISTERED;
 	if (there) {
 		dev->net = dev_net(dev->netdev);
-		sn = net_generic(dev->net, srn_net_id);
+		sn = net_generic(dev->net, net_links_id);
 		atomic_inc(&sn->links);
 	}
 	rtnl_unlock();
@@ -47,14 +48,14 @@ bool srn_net_enter(struct srn_device *dev)
 }
 
 /**
- * srn_net_leave - the link has no sockets any more, and will have none
- * @dev: link after srn_net_enter()
+ * srn_netns_leave - the link has no sockets any more, and will have none
+ * @dev: link after srn_netns_enter()
  *
  * Context: process.
  */
-void srn_net_leave(struct srn_device *dev)
+void srn_netns_leave(struct srn_device *dev)
 {
-	struct srn_net *sn = net_generic(dev->net, srn_net_id);
+	struct net_links *sn = net_generic(dev->net, net_links_id);
 
 	dev->net = NULL;
 	/* Waking takes the address only: the namespace may be gone by then. */
@@ -62,9 +63,9 @@ void srn_net_leave(struct srn_device *dev)
 		wake_up_var(&sn->links);
 }
 
-static void __net_exit srn_net_exit_net(struct net *net)
+static void __net_exit exit_net(struct net *net)
 {
-	struct srn_net *sn = net_generic(net, srn_net_id);
+	struct net_links *sn = net_generic(net, net_links_id);
 
 	wait_var_event(&sn->links, !atomic_read(&sn->links));
 }
@@ -73,28 +74,28 @@ static void __net_exit srn_net_exit_net(struct net *net)
  * Subsystems leave a namespace after all of its network devices have, and the
  * latest registered leave first: this one before TCP.
  */
-static struct pernet_operations srn_net_ops = {
-	.exit = srn_net_exit_net,
-	.id = &srn_net_id,
-	.size = sizeof(struct srn_net),
+static struct pernet_operations net_ops = {
+	.exit = exit_net,
+	.id = &net_links_id,
+	.size = sizeof(struct net_links),
 };
 
 /**
- * srn_net_init - begin to know namespaces
+ * srn_netns_init - begin to know namespaces
  *
  * Context: process, at load of the module.
  */
-int srn_net_init(void)
+int srn_netns_init(void)
 {
-	return register_pernet_subsys(&srn_net_ops);
+	return register_pernet_subsys(&net_ops);
 }
 
 /**
- * srn_net_exit - undo srn_net_init()
+ * srn_netns_exit - undo srn_netns_init()
  *
  * Context: process, at removal of the module, when there are no links.
  */
-void srn_net_exit(void)
+void srn_netns_exit(void)
 {
-	unregister_pernet_subsys(&srn_net_ops);
+	unregister_pernet_subsys(&net_ops);
 }

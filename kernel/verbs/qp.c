@@ -9,7 +9,8 @@
 #include <linux/sched/signal.h>
 #include <rdma/uverbs_ioctl.h>
 
-#include "../cm/cm.h"
+#include "../device/abi.h"
+#include "../memory/ring.h"
 #include "../stream/service.h"
 #include "qp.h"
 
@@ -229,7 +230,7 @@ int srn_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attrs, struct ib_u
 	ret = check_caps(attrs);
 	if (ret)
 		return ret;
-	if (!srn_count_inc(dev, SRN_LIMIT_QP))
+	if (!srn_limits_take(dev, SRN_LIMIT_QP))
 		return -ENOMEM;
 	qp->dev = dev;
 	qp->kernel = !udata;
@@ -252,7 +253,7 @@ int srn_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attrs, struct ib_u
 	ret = srn_cm_handle_create(qp);
 	if (ret)
 		goto err_number;
-	ret = udata ? srn_copy_response(udata, &resp, sizeof(resp)) : 0;
+	ret = udata ? srn_abi_respond(udata, &resp, sizeof(resp)) : 0;
 	if (ret)
 		goto err_handle;
 	xa_store(&dev->qps, qpn, qp, GFP_KERNEL);
@@ -267,7 +268,7 @@ err_queues:
 err_count:
 	srn_qp_state_exit(qp);
 	put_pid(qp->owner);
-	srn_count_dec(dev, SRN_LIMIT_QP);
+	srn_limits_give(dev, SRN_LIMIT_QP);
 	return ret;
 }
 
@@ -300,7 +301,7 @@ int srn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	srn_qp_state_exit(qp);
 	free_queues(qp);
 	put_pid(qp->owner);
-	srn_count_dec(qp->dev, SRN_LIMIT_QP);
+	srn_limits_give(qp->dev, SRN_LIMIT_QP);
 	return 0;
 }
 
@@ -333,7 +334,7 @@ static int modify_to_reset(struct srn_qp *qp)
 	spin_lock_irq(&qp->sq.lock);
 	spin_lock(&qp->state_lock);
 	/* Not before the end of the last connection is complete. */
-	ok = !qp->ep && (qp->state != IB_QPS_ERR || qp->ended) &&
+	ok = !qp->conn && (qp->state != IB_QPS_ERR || qp->ended) &&
 	     srn_qp_set_state(qp, IB_QPS_RESET);
 	if (ok) {
 		WRITE_ONCE(qp->ended, false);

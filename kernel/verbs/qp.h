@@ -31,18 +31,33 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 
+#include "../memory/cursor.h"
 #include "../stream/stream.h"
 #include "../wire/atomic.h"
 #include "../wire/sequence.h"
 #include "cm_handle.h"
 #include "collect.h"
 #include "cq.h"
-#include "device.h"
+#include "../device/device.h"
 #include "doorbell.h"
-#include "mem.h"
 #include "rq.h"
 
-struct srn_ep;
+/*
+ * The connection of a queue pair, to whoever makes it: connection manager, or other. The queue pair
+ * keeps it by @get and @put while it is bound (any context), and calls @ended when it has let go of
+ * it, its queues being flushed (process context).
+ */
+struct srn_conn;
+
+struct srn_conn_ops {
+	void (*get)(struct srn_conn *conn);
+	void (*put)(struct srn_conn *conn);
+	void (*ended)(struct srn_conn *conn);
+};
+
+struct srn_conn {
+	const struct srn_conn_ops *ops;
+};
 
 /* Work requests that are completed before whoever waits for interrupts, or the lock, has a turn. */
 #define SRN_COMPLETE_AT_ONCE	64
@@ -156,9 +171,9 @@ struct srn_qp_rx {
 	bool solicited_recv;
 };
 
-/* The reference that the RDMA core has for a connection, see cm/report.c. */
+/* The reference that the RDMA core has for a connection, see cm/claim.h. */
 struct srn_claim {
-	const struct srn_ep *ep;	/* whose consumer may be told of it */
+	const struct srn_conn *conn;	/* whose consumer may be told of it */
 	bool held;			/* the core has one */
 	bool busy;			/* the consumer is being told something */
 	bool ended;			/* the connection has ended */
@@ -181,7 +196,7 @@ struct srn_qp {
 	spinlock_t state_lock;		/* of what follows up to end_term */
 	enum ib_qp_state state;
 	u32 access;			/* IB_ACCESS_REMOTE_* that peers have */
-	struct srn_ep *ep;		/* connection, with a reference; state_lock */
+	struct srn_conn *conn;		/* with a reference; state_lock */
 	struct srn_claim claim;		/* state_lock */
 	enum ib_event_type end_event;	/* raised once by end_work; 0: none */
 	bool end_raise;
@@ -257,7 +272,9 @@ bool srn_qp_may_be_callers(const struct srn_qp *qp);
 bool srn_qp_is_callers(const struct srn_qp *qp, const struct rdma_cm_id *id);
 
 /* qp_state.c: life of a connection */
-struct srn_qp_conn {
+
+/* What the set-up agreed on. */
+struct srn_conn_params {
 	bool crc;
 	bool tx_markers;	/* the peer wants them */
 	bool rx_markers;	/* we do */
@@ -271,10 +288,10 @@ struct srn_qp_conn {
 void srn_qp_state_init(struct srn_qp *qp);
 void srn_qp_state_exit(struct srn_qp *qp);
 bool srn_qp_set_state(struct srn_qp *qp, enum ib_qp_state to);
-int srn_qp_bind(struct srn_qp *qp, struct srn_ep *ep);
-void srn_qp_unbind(struct srn_qp *qp, struct srn_ep *ep);
-int srn_qp_connect(struct srn_qp *qp, const struct srn_ep *ep, struct socket *sock,
-		   const struct srn_qp_conn *conn);
+int srn_qp_bind(struct srn_qp *qp, struct srn_conn *conn);
+void srn_qp_unbind(struct srn_qp *qp, struct srn_conn *conn);
+int srn_qp_connect(struct srn_qp *qp, const struct srn_conn *conn, struct socket *sock,
+		   const struct srn_conn_params *params);
 bool srn_qp_fail(struct srn_qp *qp, enum ib_event_type event, const struct srn_term_code *term,
 		 const char *reason);
 void srn_qp_abort(struct srn_qp *qp);

@@ -6,10 +6,10 @@
 #include <linux/memcontrol.h>
 #include <linux/slab.h>
 
-#include "../cm/cm.h"
+#include "../device/work.h"
 #include "../stream/linger.h"
 #include "../stream/service.h"
-#include "../trace.h"
+#include "../qp/qp_trace.h"
 #include "qp.h"
 
 /* An orderly close that takes longer is made a disorderly one. */
@@ -67,13 +67,13 @@ bool srn_qp_set_state(struct srn_qp *qp, enum ib_qp_state to)
 /**
  * srn_qp_bind - a connection is about to be set up for a queue pair
  * @qp: queue pair
- * @ep: endpoint; a reference is taken
+ * @conn: the connection; a reference is taken
  *
  * Context: any.
  *
  * Return: 0, -EINVAL if the QP is not in INIT or RTR, -EISCONN if it has a connection.
  */
-int srn_qp_bind(struct srn_qp *qp, struct srn_ep *ep)
+int srn_qp_bind(struct srn_qp *qp, struct srn_conn *conn)
 {
 	unsigned long flags;
 	int ret = 0;
@@ -81,10 +81,12 @@ int srn_qp_bind(struct srn_qp *qp, struct srn_ep *ep)
 	spin_lock_irqsave(&qp->state_lock, flags);
 	if (qp->state != IB_QPS_INIT && qp->state != IB_QPS_RTR)
 		ret = -EINVAL;
-	else if (qp->ep)
+	else if (qp->conn)
 		ret = -EISCONN;
-	else
-		qp->ep = srn_ep_get(ep);
+	if (!ret) {
+		conn->ops->get(conn);
+		qp->conn = conn;
+	}
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 	return ret;
 }
@@ -92,67 +94,69 @@ int srn_qp_bind(struct srn_qp *qp, struct srn_ep *ep)
 /**
  * srn_qp_unbind - the set-up failed
  * @qp: queue pair
- * @ep: endpoint that was bound
+ * @conn: the connection that was bound
  *
  * Context: any.
  */
-void srn_qp_unbind(struct srn_qp *qp, struct srn_ep *ep)
+void srn_qp_unbind(struct srn_qp *qp, struct srn_conn *conn)
 {
 	unsigned long flags;
 	bool mine;
 
 	spin_lock_irqsave(&qp->state_lock, flags);
-	mine = qp->ep == ep;
+	mine = qp->conn == conn;
 	if (mine)
-		qp->ep = NULL;
+		qp->conn = NULL;
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 	if (mine)
-		srn_ep_put(ep);
+		conn->ops->put(conn);
 }
 
-static void conn_reset(struct srn_qp *qp, const struct srn_qp_conn *conn)
+static void conn_reset(struct srn_qp *qp, const struct srn_conn_params *params)
 {
 	memset(&qp->tx, 0, sizeof(qp->tx));
 	memset(&qp->rx, 0, sizeof(qp->rx));
-	srn_sequence_init(&qp->rx.sequence, conn->rtr == SRN_RTR_READ, conn->rtr_send_may_come);
+	srn_sequence_init(&qp->rx.sequence, params->rtr == SRN_RTR_READ,
+			  params->rtr_send_may_come);
 	qp->rx.write.pd = qp->ibqp.pd;
-	qp->tx.rtr = conn->rtr;
-	qp->sq.ord = conn->ord;
+	qp->tx.rtr = params->rtr;
+	qp->sq.ord = params->ord;
 	qp->sq.requested = 0;
 	qp->sq.answered = 0;
-	qp->irq.ird = conn->ird;
-	qp->irq.depth = roundup_pow_of_two(max(conn->ird, 1u));
+	qp->irq.ird = params->ird;
+	qp->irq.depth = roundup_pow_of_two(max(params->ird, 1u));
 	qp->irq.prod = 0;
 	qp->irq.cons = 0;
 }
 
 /**
  * srn_qp_connect - hand a connected socket to a queue pair
- * @qp: queue pair, which was bound to @ep and may have got another one since
- * @ep: endpoint of @sock
+ * @qp: queue pair, which was bound to @conn and may have got another one since
+ * @conn: connection of @sock
  * @sock: socket in full operation; the QP's if this succeeds
- * @conn: what the set-up agreed on
+ * @params: what the set-up agreed on
  *
  * Context: process, sleeps.
  */
-int srn_qp_connect(struct srn_qp *qp, const struct srn_ep *ep, struct socket *sock,
-		   const struct srn_qp_conn *conn)
+int srn_qp_connect(struct srn_qp *qp, const struct srn_conn *conn, struct socket *sock,
+		   const struct srn_conn_params *params)
 {
-	struct srn_stream_params params = {
-		.counters = qp->dev->counters, .crc = conn->crc, .tx_markers = conn->tx_markers,
-		.rx_markers = conn->rx_markers, .hold_tx = conn->hold_tx,
+	struct srn_stream_params stream_params = {
+		.counters = qp->dev->counters, .crc = params->crc,
+		.tx_markers = params->tx_markers, .rx_markers = params->rx_markers,
+		.hold_tx = params->hold_tx,
 		.process = !qp->kernel, .large_fpdus = READ_ONCE(qp->dev->large_fpdus),
 	};
 	bool ok;
 
 	mutex_lock(&qp->conn_mutex);
-	conn_reset(qp, conn);
-	srn_stream_attach(&qp->stream, sock, &params);
+	conn_reset(qp, params);
+	srn_stream_attach(&qp->stream, sock, &stream_params);
 	if (qp->rate_limit)
 		srn_sock_set_rate(sock, qp->rate_limit);
 
 	spin_lock_irq(&qp->state_lock);
-	ok = qp->ep == ep && qp->state != IB_QPS_RTS && srn_qp_set_state(qp, IB_QPS_RTS);
+	ok = qp->conn == conn && qp->state != IB_QPS_RTS && srn_qp_set_state(qp, IB_QPS_RTS);
 	spin_unlock_irq(&qp->state_lock);
 	if (!ok) {
 		srn_stream_detach(&qp->stream);
@@ -238,7 +242,7 @@ int srn_qp_close(struct srn_qp *qp)
 	int ret;
 
 	spin_lock_irqsave(&qp->state_lock, flags);
-	connecting = qp->ep && (qp->state == IB_QPS_INIT || qp->state == IB_QPS_RTR);
+	connecting = qp->conn && (qp->state == IB_QPS_INIT || qp->state == IB_QPS_RTR);
 	close = qp->state == IB_QPS_RTS && srn_qp_set_state(qp, IB_QPS_SQD);
 	if (close)
 		queue_delayed_work(srn_wq, &qp->close_work, CLOSE_TIMEOUT);
@@ -362,16 +366,16 @@ static void raise_event(struct srn_qp *qp, enum ib_event_type type)
 static void qp_end_work(struct work_struct *work)
 {
 	struct srn_qp *qp = container_of(work, struct srn_qp, end_work);
+	struct srn_conn *conn;
 	bool connected;
-	struct srn_ep *ep;
 
 	cancel_delayed_work(&qp->close_work);
 	mutex_lock(&qp->conn_mutex);
 	connected = stop_stream(qp);
 	spin_lock_irq(&qp->state_lock);
 	WRITE_ONCE(qp->ended, qp->state == IB_QPS_ERR);
-	ep = qp->ep;
-	qp->ep = NULL;
+	conn = qp->conn;
+	qp->conn = NULL;
 	spin_unlock_irq(&qp->state_lock);
 	srn_sq_flush(qp);
 	srn_rq_flush(qp);
@@ -380,9 +384,9 @@ static void qp_end_work(struct work_struct *work)
 	if (qp->srq && connected)
 		raise_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 	mutex_unlock(&qp->conn_mutex);
-	if (ep) {
-		srn_ep_qp_ended(ep);
-		srn_ep_put(ep);
+	if (conn) {
+		conn->ops->ended(conn);
+		conn->ops->put(conn);
 	}
 }
 

@@ -3,7 +3,8 @@
  * The receive side of a queue pair: where the bytes of each segment go, and what a
  * complete message means. RFC 5040 sections 5 and 8, RFC 5041 sections 5 and 7.
  */
-#include "../trace.h"
+#include "../memory/invalidate.h"
+#include "../qp/qp_trace.h"
 #include "qp.h"
 
 static struct srn_qp *stream_qp(struct srn_stream *s)
@@ -318,7 +319,7 @@ static int end_read_response(struct srn_qp *qp)
 	send = srn_sq_oldest_request(qp, &index);
 	if (send && send->wqe.opcode == SRN_WR_READ_WITH_INV && send->wqe.ex) {
 		srn_qp_rx_pause(&qp->stream);
-		if (srn_mem_invalidate(&qp->ibqp, send->wqe.ex, false)) {
+		if (srn_invalidate(&qp->ibqp, send->wqe.ex, false)) {
 			send->status = IB_WC_LOC_ACCESS_ERR;
 			srn_qp_fail(qp, IB_EVENT_QP_ACCESS_ERR, NULL,
 				    "cannot invalidate after a Read");
@@ -340,7 +341,7 @@ static int end_send(struct srn_qp *qp, struct srn_term_code *term)
 	srn_cursor_release(&rx->recv);
 	if (info->invalidates) {
 		srn_qp_rx_pause(&qp->stream);
-		ret = srn_mem_invalidate(&qp->ibqp, rx->header.stag, true);
+		ret = srn_invalidate(&qp->ibqp, rx->header.stag, true);
 		if (ret) {
 			*term = SRN_TERM(SRN_LAYER_RDMAP, SRN_RDMAP_REMOTE_PROTECTION,
 					 ret == -ENOENT ? SRN_PROT_INVALID_STAG :
@@ -503,7 +504,7 @@ static int end_read_request(struct srn_qp *qp, struct srn_term_code *term)
 	else if (r->sink_to + r->src.length < r->sink_to)
 		fault = SRN_MEM_WRAP;
 	else
-		fault = srn_sges_check(&qp->ibqp, false, &r->src, 1, IB_ACCESS_REMOTE_READ);
+		fault = srn_mem_check_sges(&qp->ibqp, false, &r->src, 1, IB_ACCESS_REMOTE_READ);
 	if (fault != SRN_MEM_OK) {
 		*term = read_fault(fault);
 		return -EPROTO;

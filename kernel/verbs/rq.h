@@ -8,7 +8,8 @@
 #include <linux/spinlock.h>
 #include <rdma/ib_verbs.h>
 
-#include "device.h"
+#include "../device/device.h"
+#include "../uapi/softrnic-abi.h"
 
 /**
  * struct srn_rq - ring of receive WQEs

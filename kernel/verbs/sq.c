@@ -2,7 +2,10 @@
 /*
  * The send queue: what is transmitted next, and what has been completed.
  */
-#include "../trace.h"
+#include "../memory/fastreg.h"
+#include "../memory/invalidate.h"
+#include "../memory/window.h"
+#include "../qp/qp_trace.h"
 #include "qp.h"
 
 static const u8 wc_opcode[SRN_WR_OPCODES] = {
@@ -429,11 +432,11 @@ static int tx_local(struct srn_qp *qp, struct srn_send *send)
 	int ret;
 
 	if (send->wqe.opcode == SRN_WR_REG_MR)
-		ret = srn_mem_fast_register(qp->ibqp.pd, send->mr, send->wqe.rkey, send->wqe.ex);
+		ret = srn_fastreg_register(qp->ibqp.pd, send->mr, send->wqe.rkey, send->wqe.ex);
 	else if (send->wqe.opcode == SRN_WR_BIND_MW)
-		ret = srn_mw_bind(&qp->ibqp, &send->wqe);
+		ret = srn_window_bind(&qp->ibqp, &send->wqe);
 	else
-		ret = srn_mem_invalidate(&qp->ibqp, send->wqe.ex, false);
+		ret = srn_invalidate(&qp->ibqp, send->wqe.ex, false);
 	return ret ? IB_WC_MW_BIND_ERR : IB_WC_SUCCESS;
 }
 

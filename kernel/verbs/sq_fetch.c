@@ -181,7 +181,7 @@ int srn_send_check(struct srn_qp *qp, struct srn_send *send)
 	if (length > SRN_MAX_MESSAGE || (srn_is_atomic(send) && length != SRN_ATOMIC_SIZE))
 		return IB_WC_LOC_LEN_ERR;
 	send->length = length;
-	fault = srn_sges_check(&qp->ibqp, qp->kernel, wqe->sge, wqe->num_sge,
+	fault = srn_mem_check_sges(&qp->ibqp, qp->kernel, wqe->sge, wqe->num_sge,
 			       opcodes[wqe->opcode].access);
 	return fault == SRN_MEM_OK ? IB_WC_SUCCESS : IB_WC_LOC_PROT_ERR;
 }

@@ -4,6 +4,8 @@
  */
 #include <rdma/uverbs_ioctl.h>
 
+#include "../device/abi.h"
+#include "../memory/ring.h"
 #include "rq.h"
 
 /**
@@ -27,13 +29,13 @@ int srn_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct i
 	if (!attr->max_wr || attr->max_wr > SRN_MAX_SRQ_WR || attr->max_sge > SRN_MAX_SGE ||
 	    attr->srq_limit > attr->max_wr)
 		return -EINVAL;
-	if (!srn_count_inc(dev, SRN_LIMIT_SRQ))
+	if (!srn_limits_take(dev, SRN_LIMIT_SRQ))
 		return -ENOMEM;
 	srn_rq_size(&srq->rq, attr->max_wr, max(attr->max_sge, 1u));
 	srq->ctrl = srn_ring_alloc(udata, sizeof(*srq->ctrl) +
 				   (size_t)srq->rq.depth * srq->rq.stride, &srq->map, &resp.map);
 	if (IS_ERR(srq->ctrl)) {
-		srn_count_dec(dev, SRN_LIMIT_SRQ);
+		srn_limits_give(dev, SRN_LIMIT_SRQ);
 		return PTR_ERR(srq->ctrl);
 	}
 	srq->rq.ring = srq->ctrl + 1;
@@ -46,7 +48,7 @@ int srn_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct i
 		resp.rq_offset = sizeof(*srq->ctrl);
 		resp.rq_stride = srq->rq.stride;
 		resp.max_sge = srq->rq.max_sge;
-		ret = srn_copy_response(udata, &resp, sizeof(resp));
+		ret = srn_abi_respond(udata, &resp, sizeof(resp));
 		if (ret) {
 			srn_destroy_srq(ibsrq, udata);
 			return ret;
@@ -111,7 +113,7 @@ int srn_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 	struct srn_srq *srq = to_srn_srq(ibsrq);
 
 	srn_ring_free(srq->ctrl, srq->map);
-	srn_count_dec(to_srn_dev(ibsrq->device), SRN_LIMIT_SRQ);
+	srn_limits_give(to_srn_dev(ibsrq->device), SRN_LIMIT_SRQ);
 	return 0;
 }
 

@@ -20,8 +20,8 @@
  * Lock order: ep->lock of a connection, that of its listener; ep->lock, qp->conn_mutex.
  * ports_mutex is taken before either.
  */
-#ifndef SRN_CM_H
-#define SRN_CM_H
+#ifndef SRN_EP_H
+#define SRN_EP_H
 
 #include <linux/in.h>
 #include <linux/in6.h>
@@ -30,12 +30,12 @@
 #include <linux/workqueue.h>
 #include <rdma/iw_cm.h>
 
-#include "../verbs/device.h"
+#include "../device/device.h"
+#include "../verbs/qp.h"
 #include "../wire/mpa.h"
+#include "reporter.h"
 
-struct srn_qp;
 struct srn_port;
-struct srn_reporter;
 
 enum srn_ep_state {
 	SRN_EP_CONNECTING,
@@ -55,8 +55,28 @@ union srn_address {
 	struct sockaddr_in6 in6;
 };
 
+struct srn_ep;
+
+/*
+ * What the kinds of endpoints do in ways of their own: initiator, responder, listener. All are
+ * called in process context.
+ */
+struct srn_ep_kind {
+	/*
+	 * Something has happened to the socket, or a time is over; the endpoint may be in any state.
+	 * ep->lock is held.
+	 */
+	void (*work)(struct srn_ep *ep);
+	/* The queue pair is in ERR, and has let go of the endpoint. ep->lock is held. */
+	void (*qp_ended)(struct srn_ep *ep);
+	/* The reporter has the endpoint's turn. No lock is held. */
+	void (*tell)(struct srn_ep *ep);
+};
+
 struct srn_ep {
 	struct srn_device *dev;
+	const struct srn_ep_kind *kind;
+	struct srn_conn conn;		/* to its queue pair */
 	struct kref ref;
 	struct list_head node;		/* dev->endpoints, under dev->lock */
 	struct mutex lock;		/* protects what follows */
@@ -64,7 +84,7 @@ struct srn_ep {
 	struct iw_cm_id *cm_id;		/* with a reference */
 	iw_cm_handler consumer;		/* whose place at @cm_id report.c has taken */
 	struct srn_reporter *reporter;	/* with a reference; does not change */
-	struct list_head report_node;	/* in its list, under dev->lock */
+	struct srn_told told;		/* by @reporter */
 	bool core_knows;		/* the core has taken the event that came first */
 	bool forwarded;			/* passive: the core has taken the request */
 	bool orphan;			/* passive: at the last look its listener was gone */
@@ -105,9 +125,8 @@ struct srn_ep {
 	u32 backlog;
 };
 
-/* ep.c */
-struct srn_ep *srn_ep_alloc(struct srn_device *dev, enum srn_ep_state state,
-			    struct srn_ep *listener);
+struct srn_ep *srn_ep_alloc(struct srn_device *dev, const struct srn_ep_kind *kind,
+			    enum srn_ep_state state, struct srn_ep *listener);
 struct srn_ep *srn_ep_get(struct srn_ep *ep);
 void srn_ep_put(struct srn_ep *ep);
 void srn_ep_hook(struct srn_ep *ep);
@@ -117,51 +136,11 @@ void srn_ep_set_deadline(struct srn_ep *ep, unsigned long delay);
 void srn_ep_note_addresses(struct srn_ep *ep);
 void srn_ep_end(struct srn_ep *ep, int status, bool polite);
 void srn_ep_close(struct srn_ep *ep, bool polite);
-int srn_ep_take_qp(struct srn_ep *ep, u32 qpn);
+void srn_ep_close_all(struct srn_device *dev);
 struct srn_ep *srn_ep_find_request(struct iw_cm_id *cm_id);
-void srn_ep_take_cm_id(struct srn_ep *ep, struct iw_cm_id *cm_id);
-int srn_ep_read_frame(struct srn_ep *ep, bool reply);
-int srn_ep_send_frame(struct srn_ep *ep, const struct srn_mpa_frame *frame, const void *data,
-		      u32 len);
-void srn_ep_qp_ended(struct srn_ep *ep);
-void srn_cm_device_gone(struct srn_device *dev);
-
-/* report.c */
-void srn_report_init(struct srn_ep *ep);
-int srn_report_request(struct srn_ep *ep);
-int srn_report_connecting(struct srn_ep *ep);
-void srn_report_accepted(struct srn_ep *ep);
-void srn_report_connected(struct srn_ep *ep);
-void srn_report_ended(struct srn_ep *ep);
-void srn_report_wait(struct srn_ep *ep);
-void srn_report_listener_gone(struct srn_ep *listener);
-void srn_report_tell(struct srn_ep *ep);
-struct ib_qp *srn_report_get_qp(struct ib_device *ibdev, int qpn);
-void srn_report_claim(struct srn_qp *qp, struct srn_ep *ep);
-void srn_report_rem_ref(struct ib_qp *ibqp);
-
-/* reporter.c */
-struct srn_reporter *srn_reporter_get(struct srn_device *dev);
-struct srn_reporter *srn_reporter_share(struct srn_reporter *r);
-void srn_reporter_put(struct srn_reporter *r);
-void srn_reporter_queue(struct srn_ep *ep);
-
-/* active.c */
-int srn_cm_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param);
-void srn_ep_active_work(struct srn_ep *ep);
-void srn_ep_connect_failed(struct srn_ep *ep, int status);
-
-/* passive.c */
-int srn_cm_accept(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param);
-int srn_cm_reject(struct iw_cm_id *cm_id, const void *data, u8 len);
-void srn_ep_passive_start(struct srn_ep *listener, struct socket *sock);
-void srn_ep_passive_work(struct srn_ep *ep);
 void srn_ep_leave_half_open(struct srn_ep *ep);
-
-/* listen.c */
-int srn_cm_create_listen(struct iw_cm_id *cm_id, int backlog);
-int srn_cm_destroy_listen(struct iw_cm_id *cm_id);
+void srn_ep_take_cm_id(struct srn_ep *ep, struct iw_cm_id *cm_id);
 
 #define srn_ep_notice(ep, fmt, ...)	srn_notice((ep)->dev, fmt, ##__VA_ARGS__)
 
-#endif /* SRN_CM_H */
+#endif /* SRN_EP_H */

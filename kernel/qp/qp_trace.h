@@ -1,33 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Tracepoints. One that is not enabled costs a jump that is not taken. Off by default:
- *
- *	echo 1 > /sys/kernel/tracing/events/softrnic/enable
- *	cat /sys/kernel/tracing/trace_pipe
+ * Tracepoints of queue pairs. One that is not enabled costs a jump that is not taken.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM softrnic
 
-#if !defined(SRN_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
-#define SRN_TRACE_H
+#if !defined(SRN_QP_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define SRN_QP_TRACE_H
 
 #include <linux/tracepoint.h>
-#include <net/inet_sock.h>
-#include <rdma/iw_cm.h>
+#include <rdma/ib_verbs.h>
 
-#include "cm/cm.h"
-#include "verbs/qp.h"
+#include "../verbs/qp.h"
 
 #define SRN_QP_STATES								\
 	{ IB_QPS_RESET, "RESET" }, { IB_QPS_INIT, "INIT" }, { IB_QPS_RTR, "RTR" },	\
 	{ IB_QPS_RTS, "RTS" }, { IB_QPS_SQD, "SQD" }, { IB_QPS_SQE, "SQE" },		\
 	{ IB_QPS_ERR, "ERR" }
-
-#define SRN_CM_EVENTS								\
-	{ IW_CM_EVENT_CONNECT_REQUEST, "CONNECT_REQUEST" },			\
-	{ IW_CM_EVENT_CONNECT_REPLY, "CONNECT_REPLY" },				\
-	{ IW_CM_EVENT_ESTABLISHED, "ESTABLISHED" },				\
-	{ IW_CM_EVENT_DISCONNECT, "DISCONNECT" }, { IW_CM_EVENT_CLOSE, "CLOSE" }
 
 #define SRN_WR_NAMES								\
 	{ SRN_WR_SEND, "Send" }, { SRN_WR_SEND_WITH_INV, "Send with Invalidate" },	\
@@ -37,44 +26,6 @@
 	{ SRN_WR_LOCAL_INV, "Local Invalidate" }, { SRN_WR_REG_MR, "Register" },	\
 	{ SRN_WR_FETCH_ADD, "Fetch and Add" }, { SRN_WR_CMP_SWAP, "Compare and Swap" },	\
 	{ SRN_WR_SWAP, "Swap" }, { SRN_WR_BIND_MW, "Bind" }
-
-#define SRN_OP_NAMES								\
-	{ SRN_OP_WRITE, "Write" }, { SRN_OP_READ_REQUEST, "Read Request" },	\
-	{ SRN_OP_READ_RESPONSE, "Read Response" }, { SRN_OP_SEND, "Send" },	\
-	{ SRN_OP_SEND_INV, "Send with Invalidate" },				\
-	{ SRN_OP_SEND_SE, "Send solicited" },					\
-	{ SRN_OP_SEND_SE_INV, "Send solicited with Invalidate" },		\
-	{ SRN_OP_TERMINATE, "Terminate" }, { SRN_OP_IMM, "Immediate" },		\
-	{ SRN_OP_IMM_SE, "Immediate solicited" },				\
-	{ SRN_OP_ATOMIC_REQUEST, "Atomic Request" },				\
-	{ SRN_OP_ATOMIC_RESPONSE, "Atomic Response" },				\
-	{ SRN_OP_SEND_IMM, "Send with Immediate" },				\
-	{ SRN_OP_SEND_SE_IMM, "Send solicited with Immediate" }
-
-/* An event for the consumer of the connection manager, also one that says it failed. */
-TRACE_EVENT(srn_cm_event,
-	TP_PROTO(const struct srn_ep *ep, const struct iw_cm_event *event),
-	TP_ARGS(ep, event),
-	TP_STRUCT__entry(
-		__array(char, dev, IB_DEVICE_NAME_MAX)
-		__field(u32, qpn)
-		__field(int, event)
-		__field(int, status)
-		__array(u8, local, sizeof(struct sockaddr_in6))
-		__array(u8, remote, sizeof(struct sockaddr_in6))
-	),
-	TP_fast_assign(
-		strscpy(__entry->dev, dev_name(&ep->dev->ibdev.dev), IB_DEVICE_NAME_MAX);
-		__entry->qpn = ep->qp ? ep->qp->ibqp.qp_num : 0;
-		__entry->event = event->event;
-		__entry->status = event->status;
-		memcpy(__entry->local, &event->local_addr, sizeof(struct sockaddr_in6));
-		memcpy(__entry->remote, &event->remote_addr, sizeof(struct sockaddr_in6));
-	),
-	TP_printk("%s QP%u: %s, status %d, %pISpc to %pISpc", __entry->dev, __entry->qpn,
-		  __print_symbolic(__entry->event, SRN_CM_EVENTS), __entry->status,
-		  __entry->local, __entry->remote)
-);
 
 TRACE_EVENT(srn_qp_state,
 	TP_PROTO(const struct srn_qp *qp, enum ib_qp_state to),
@@ -183,44 +134,11 @@ DEFINE_EVENT(srn_complete, srn_recv_complete,
 	TP_ARGS(qp, cqe)
 );
 
-/* The stream knows its TCP ports, not its queue pair. */
-DECLARE_EVENT_CLASS(srn_fpdu,
-	TP_PROTO(const struct srn_stream *s, u8 opcode, u32 payload, bool last),
-	TP_ARGS(s, opcode, payload, last),
-	TP_STRUCT__entry(
-		__field(u16, local)
-		__field(u16, remote)
-		__field(u8, opcode)
-		__field(u32, payload)
-		__field(bool, last)
-	),
-	TP_fast_assign(
-		__entry->local = inet_sk(s->sock->sk)->inet_num;
-		__entry->remote = ntohs(inet_sk(s->sock->sk)->inet_dport);
-		__entry->opcode = opcode;
-		__entry->payload = payload;
-		__entry->last = last;
-	),
-	TP_printk("ports %u, %u: %s, %u bytes%s", __entry->local, __entry->remote,
-		  __print_symbolic(__entry->opcode, SRN_OP_NAMES), __entry->payload,
-		  __entry->last ? ", last" : "")
-);
-
-DEFINE_EVENT(srn_fpdu, srn_fpdu_built,
-	TP_PROTO(const struct srn_stream *s, u8 opcode, u32 payload, bool last),
-	TP_ARGS(s, opcode, payload, last)
-);
-
-DEFINE_EVENT(srn_fpdu, srn_fpdu_received,
-	TP_PROTO(const struct srn_stream *s, u8 opcode, u32 payload, bool last),
-	TP_ARGS(s, opcode, payload, last)
-);
-
-#endif /* SRN_TRACE_H */
+#endif /* SRN_QP_TRACE_H */
 
 /* Must be outside of the guard: this is read several times. */
 #undef TRACE_INCLUDE_PATH
 #undef TRACE_INCLUDE_FILE
 #define TRACE_INCLUDE_PATH .
-#define TRACE_INCLUDE_FILE trace
+#define TRACE_INCLUDE_FILE qp_trace
 #include <trace/define_trace.h>

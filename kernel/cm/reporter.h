@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Who tells a process of its connections.
+ */
+#ifndef SRN_REPORTER_H
+#define SRN_REPORTER_H
+
+#include <linux/list.h>
+
+struct srn_device;
+struct srn_reporter;
+struct srn_told;
+
+/* Of what a reporter tells, in process context and without locks. It keeps that by @get and @put. */
+struct srn_told_ops {
+	void (*get)(struct srn_told *told);
+	void (*put)(struct srn_told *told);
+	void (*tell)(struct srn_told *told);
+};
+
+struct srn_told {
+	const struct srn_told_ops *ops;
+	struct list_head node;		/* in the reporter's list, under dev->lock */
+};
+
+struct srn_reporter *srn_reporter_get(struct srn_device *dev);
+struct srn_reporter *srn_reporter_share(struct srn_reporter *r);
+void srn_reporter_put(struct srn_reporter *r);
+void srn_reporter_queue(struct srn_reporter *r, struct srn_told *told);
+
+#endif /* SRN_REPORTER_H */

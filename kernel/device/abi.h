@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Requests of the provider, and answers to it: uapi/softrnic-abi.h has their structures.
+ */
+#ifndef SRN_ABI_H
+#define SRN_ABI_H
+
+#include <rdma/ib_verbs.h>
+
+#include "../uapi/softrnic-abi.h"
+
+int srn_abi_respond(struct ib_udata *udata, void *resp, size_t size);
+
+#endif /* SRN_ABI_H */

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * A link: what all of this module hangs on.
+ *
+ * The RDMA core sees it as an ib_device (verbs/device.c), which is where links are made and end.
+ * Here is what the layers below keep in it: tables, counters, settings.
+ */
+#ifndef SRN_DEVICE_H
+#define SRN_DEVICE_H
+
+#include <linux/hashtable.h>
+#include <linux/list.h>
+#include <linux/netdevice.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+
+#include "../counters.h"
+#include "limits.h"
+
+/**
+ * struct srn_device - one link
+ * @ibdev: what the RDMA core sees
+ * @netdev: network device that it was added on; the RDMA core holds a reference
+ * @net: network namespace that @netdev was in then; it waits for the link to be gone
+ * @cm_wq: connection set-up, one endpoint after the other
+ * @report_wq: consumers are told of connections, see cm/reporter.c
+ * @id: number for messages
+ * @qps: queue pairs by number
+ * @mems: memory by STag index
+ * @requests: connections that were reported and not yet decided on, by number
+ * @qps_made: queue pairs so far
+ * @qpn_step: from one's number to the next one's
+ * @next_mem: where the search for the next number in @mems begins
+ * @next_request: the same for @requests
+ * @gid: GID 0
+ * @count: live objects of each kind
+ * @counters: what it has done
+ * @lock: protects the lists below; a leaf
+ * @endpoints: connections and listeners of the connection manager
+ * @reporters: of the processes that have connections or listeners, by process
+ * @lingering: sockets that are being closed, see stream/linger.h
+ * @num_lingering: how many
+ * @crc: ask for CRC32C on new connections
+ * @markers: ask peers of new connections for MPA markers
+ * @large_fpdus: do not cut to segments of TCP on new connections without CRC
+ * @registering: the core replays the listeners that there are
+ * @closing: the link is being deleted
+ */
+struct srn_device {
+	struct ib_device ibdev;
+	struct net_device *netdev;
+	struct net *net;
+	struct workqueue_struct *cm_wq;
+	struct workqueue_struct *report_wq;
+	u32 id;
+	struct xarray qps;
+	struct xarray mems;
+	struct xarray requests;
+	atomic_t qps_made;
+	u32 qpn_step;
+	u32 next_mem;
+	u32 next_request;
+	union ib_gid gid;
+	atomic_t count[SRN_LIMITS];
+	struct srn_counters __percpu *counters;
+
+	spinlock_t lock;	/* of the lists below */
+	struct list_head endpoints;
+	DECLARE_HASHTABLE(reporters, 8);
+	struct list_head lingering;
+	u32 num_lingering;
+	bool crc;
+	bool markers;
+	bool large_fpdus;
+	bool registering;
+	bool closing;
+};
+
+static inline struct srn_device *to_srn_dev(struct ib_device *ibdev)
+{
+	return container_of(ibdev, struct srn_device, ibdev);
+}
+
+/* A line in the kernel log, of which a link that is attacked writes not many. */
+#define srn_notice(dev, fmt, ...)						\
+	ibdev_notice_ratelimited(&(dev)->ibdev, fmt, ##__VA_ARGS__)
+
+#endif /* SRN_DEVICE_H */

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Cursors: registered memory, byte for byte.
+ */
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "cursor.h"
+
+/*
+ * What is checked stays like that as long as the access is open, so that comes first: it
+ * could be invalidated and used for something else in between.
+ */
+static enum srn_mem_fault cursor_hold(struct srn_cursor *c, const struct srn_sge *sge)
+{
+	enum srn_mem_fault fault;
+	struct srn_mem *mem;
+
+	mem = srn_mem_find(c->dev, sge->lkey);
+	if (!mem || !srn_mem_begin(mem))
+		return SRN_MEM_NO_STAG;
+	if (READ_ONCE(mem->stag) != sge->lkey)
+		fault = SRN_MEM_NO_STAG;
+	else if (!srn_mem_serves(mem, c->qpn))
+		fault = SRN_MEM_WRONG_PD;
+	else
+		fault = srn_mem_check(mem, c->pd, sge->addr, sge->length, c->access);
+	if (fault == SRN_MEM_OK)
+		c->held = mem;
+	else
+		srn_mem_end(mem);
+	return fault;
+}
+
+/**
+ * srn_cursor_peek - the next contiguous bytes
+ * @c: cursor
+ * @max: no more than so many
+ * @data: where they are
+ * @len: how many, at least one
+ *
+ * The caller moves on by adding to @c->offset. A region is looked up and checked
+ * once for as long as the cursor stays in its entry and srn_cursor_release() is not
+ * called. A cursor behind its last entry is a bounds fault.
+ *
+ * Context: bottom halves disabled and RCU read lock held until srn_cursor_release().
+ *
+ * Return: %SRN_MEM_OK or the fault.
+ */
+enum srn_mem_fault srn_cursor_peek(struct srn_cursor *c, u32 max, void **data, u32 *len)
+{
+	const struct srn_sge *sge;
+	enum srn_mem_fault fault;
+	u64 room, addr;
+
+	while (c->index < c->num && c->offset >= c->sge[c->index].length) {
+		srn_cursor_release(c);
+		c->index++;
+		c->offset = 0;
+	}
+	if (c->index >= c->num)
+		return SRN_MEM_BOUNDS;
+	sge = &c->sge[c->index];
+	addr = sge->addr + c->offset;
+	if (c->kernel && sge->lkey == SRN_LOCAL_DMA_LKEY) {
+		*data = (void *)(uintptr_t)addr;
+		room = max;
+	} else {
+		fault = c->held ? SRN_MEM_OK : cursor_hold(c, sge);
+		if (fault != SRN_MEM_OK)
+			return fault;
+		*data = srn_mem_kva(c->held, addr, &room);
+	}
+	*len = min3(room, (u64)(sge->length - c->offset), (u64)max);
+	return SRN_MEM_OK;
+}
+
+/**
+ * srn_cursor_write - place bytes and move on
+ * @c: cursor
+ * @data: bytes
+ * @len: how many
+ *
+ * Context: as srn_cursor_peek().
+ *
+ * Return: %SRN_MEM_OK or the fault; what was placed before it stays placed.
+ */
+enum srn_mem_fault srn_cursor_write(struct srn_cursor *c, const u8 *data, u32 len)
+{
+	enum srn_mem_fault fault;
+	void *to;
+	u32 n;
+
+	while (len) {
+		fault = srn_cursor_peek(c, len, &to, &n);
+		if (fault != SRN_MEM_OK)
+			return fault;
+		memcpy(to, data, n);
+		data += n;
+		len -= n;
+		c->offset += n;
+	}
+	return SRN_MEM_OK;
+}
+
+/**
+ * srn_cursor_release - close the access that a cursor may have open
+ * @c: cursor; its position is kept
+ */
+void srn_cursor_release(struct srn_cursor *c)
+{
+	if (!c->held)
+		return;
+	srn_mem_end(c->held);
+	c->held = NULL;
+}

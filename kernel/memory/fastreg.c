@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Fast registration, by work requests of kernel consumers.
+ */
+#include <linux/log2.h>
+
+#include "fastreg.h"
+
+/**
+ * srn_fastreg_register - execute a fast registration
+ * @pd: protection domain of the queue pair
+ * @ibmr: region, with the pages that srn_map_mr_sg() noted
+ * @key: STag with the key to use from now on
+ * @access: IB_ACCESS_* to grant
+ *
+ * Context: any, bottom halves disabled.
+ *
+ * Return: 0, or -EINVAL if the region is valid already, foreign, or of another index.
+ */
+int srn_fastreg_register(const struct ib_pd *pd, struct ib_mr *ibmr, u32 key, u32 access)
+{
+	struct srn_mem *mem = to_srn_mr(ibmr)->mem;
+
+	if (mem->type != SRN_MEM_FAST_REG || mem->pd != pd || (key ^ mem->stag) >> 8)
+		return -EINVAL;
+	spin_lock(&mem->lock);
+	if (mem->valid) {
+		spin_unlock(&mem->lock);
+		return -EINVAL;
+	}
+	mem->iova = ibmr->iova;
+	mem->length = ibmr->length;
+	mem->access = access;
+	mem->block_shift = ilog2(ibmr->page_size);
+	mem->first = ibmr->iova & (ibmr->page_size - 1);
+	WRITE_ONCE(mem->stag, key);
+	/* Whoever sees it valid sees the rest. */
+	smp_store_release(&mem->valid, true);
+	spin_unlock(&mem->lock);
+	return 0;
+}
+
+/**
+ * srn_fastreg_invalidate - a region is not valid any more
+ * @mem: region for fast registration
+ * @stag: STag with the key that it is known by
+ *
+ * It may have been invalidated by somebody else, and be registered again with another key.
+ *
+ * Context: any, bottom halves disabled, no access open.
+ *
+ * Return: 0, or -ENOENT if it is not valid with that key.
+ */
+int srn_fastreg_invalidate(struct srn_mem *mem, u32 stag)
+{
+	int ret = -ENOENT;
+
+	spin_lock(&mem->lock);
+	if (mem->valid && mem->stag == stag) {
+		srn_mem_revoke(mem);
+		ret = 0;
+	}
+	spin_unlock(&mem->lock);
+	return ret;
+}

@@ -1,6 +1,0 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/*
- * The one place where the tracepoints are defined.
- */
-#define CREATE_TRACE_POINTS
-#include "trace.h"

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Memory window verbs.
+ */
+#ifndef SRN_MW_H
+#define SRN_MW_H
+
+#include <rdma/ib_verbs.h>
+
+int srn_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata);
+int srn_dealloc_mw(struct ib_mw *ibmw);
+
+#endif /* SRN_MW_H */
