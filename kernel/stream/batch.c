@@ -9,7 +9,7 @@
 
 #include "../compat/compat.h"
 #include "batch.h"
-#include "stream.h"
+#include "charge.h"
 
 /* kmalloc() would round up to twice as much. */
 static_assert(sizeof(struct srn_tx_batch) <= 32 * 1024);

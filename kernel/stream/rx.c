@@ -7,9 +7,11 @@
 #include <net/tcp.h>
 
 #include "../device/work.h"
-#include "stream.h"
-#include "withhold.h"
+#include "charge.h"
+#include "rx.h"
 #include "stream_trace.h"
+#include "tx.h"
+#include "withhold.h"
 
 static void count_violation(struct srn_counters __percpu *counters, struct srn_term_code term)
 {

@@ -7,8 +7,9 @@
 
 #include "../compat/compat.h"
 #include "../device/work.h"
+#include "rx.h"
 #include "sockhooks.h"
-#include "stream.h"
+#include "tx.h"
 #include "withhold.h"
 
 /* Longer than any peer needs until it can take what comes behind its reply. */
@@ -33,7 +34,7 @@ static void stream_write_space(struct sock *sk)
 	s = sk->sk_user_data;
 	if (s && sk_stream_is_writeable(sk)) {
 		clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-		srn_stream_kick_async(s);
+		srn_tx_kick_async(s);
 	}
 	read_unlock_bh(&sk->sk_callback_lock);
 }
@@ -67,7 +68,7 @@ static void hold_ends(struct work_struct *work)
 	struct srn_stream *s = container_of(to_delayed_work(work), struct srn_stream, hold_work);
 
 	WRITE_ONCE(s->tx_hold, SRN_HOLD_NOT);
-	srn_stream_kick(s);
+	srn_tx_kick(s);
 }
 
 static void receive_again(struct work_struct *work)

@@ -5,8 +5,8 @@
  * The stream knows messages, FPDUs and bytes. What they mean is the business of
  * the layer above, which hands down a table of operations.
  *
- * Transmit. Whoever has work calls srn_stream_kick() (process context that may sleep: the
- * caller itself transmits) or srn_stream_kick_async() (any context: in softirq, or in a worker
+ * Transmit. Whoever has work calls srn_tx_kick() (process context that may sleep: the
+ * caller itself transmits) or srn_tx_kick_async() (any context: in softirq, or in a worker
  * if somebody else uses the socket or one has to sleep). There is one transmitter at a time;
  * a kick that finds one active makes it look again, so none is lost. It asks ->tx_next for
  * messages, cuts them into FPDUs, and collects the FPDUs of many messages in one batch that is
@@ -30,7 +30,6 @@
 
 #include <linux/interrupt.h>
 #include <linux/net.h>
-#include <linux/sched/mm.h>
 #include <linux/workqueue.h>
 #include <net/sock.h>
 
@@ -92,7 +91,7 @@ struct srn_stream_ops {
 	 * last thing to do has to sleep.
 	 */
 	enum srn_tx_verdict (*tx_idle)(struct srn_stream *s, bool may_sleep);
-	/* A worker is about to be asked to go on: srn_stream_take_over() may come before it. */
+	/* A worker is about to be asked to go on: srn_tx_take_over() may come before it. */
 	void (*tx_deferred)(struct srn_stream *s);
 
 	/* Or -ENOMEM, if nothing was done for lack of memory: rx_memory, and once more. */
@@ -181,48 +180,17 @@ void srn_stream_attach(struct srn_stream *s, struct socket *sock,
 void srn_stream_detach(struct srn_stream *s);
 void srn_stream_exit(struct srn_stream *s);
 void srn_stream_start(struct srn_stream *s);
-void srn_stream_kick(struct srn_stream *s);
-void srn_stream_kick_async(struct srn_stream *s);
-void srn_stream_kick_later(struct srn_stream *s);
-void srn_stream_take_over(struct srn_stream *s);
 /* Is there a transmitter, or one to come? It may have looked for work for the last time. */
 static inline bool srn_stream_transmits(const struct srn_stream *s)
 {
 	return atomic_read(&s->tx_role) != SRN_TX_FREE;
 }
 
-bool srn_stream_refers(const struct srn_stream *s, const struct srn_mem *mem);
 void srn_stream_shutdown(struct srn_stream *s);
 void srn_stream_drain(struct srn_stream *s);
 struct socket *srn_stream_stop(struct srn_stream *s, const u8 *terminate, u32 terminate_len);
 
-/* Between the engines, not for the layer above. */
-
-/*
- * Charge memory to somebody else, up to set_active_memcg() with what this returns. A cgroup above
- * its memory.high has to wait: whoever gets memory for it sleeps for up to 2 s, if this was not the
- * first time. A worker has others to work for, so for it each time is the first one.
- */
-static inline struct mem_cgroup *srn_charge_to(struct mem_cgroup *payer)
-{
-#ifdef CONFIG_MEMCG
-	if (in_task() && current->flags & PF_KTHREAD)
-		current->memcg_nr_pages_over_high = 0;
-#endif
-	return set_active_memcg(payer);
-}
-
 /* Until memory that was short is asked for again. */
 #define SRN_RETRY_DELAY	msecs_to_jiffies(10)
-
-void srn_tx_work(struct work_struct *work);
-void srn_tx_softirq(struct tasklet_struct *t);
-void srn_tx_unhold(struct srn_stream *s);
-void srn_tx_open(struct srn_stream *s);
-void srn_tx_cleanup(struct srn_stream *s);
-void srn_tx_release(struct srn_stream *s);
-int srn_tx_terminate(struct srn_stream *s, const u8 *payload, u32 len);
-void srn_rx_input(struct srn_stream *s, struct sock *sk);
-void srn_rx_input_waiting(struct srn_stream *s, struct sock *sk);
 
 #endif /* SRN_STREAM_H */

@@ -10,7 +10,7 @@
 #include "../device/work.h"
 #include "batch.h"
 #include "frame.h"
-#include "stream.h"
+#include "tx.h"
 
 /*
  * Rounds by one caller before a worker takes over, and by a worker before the others on
@@ -144,13 +144,13 @@ static enum round_result tx_push(struct srn_stream *s, bool may_sleep)
 }
 
 /**
- * srn_stream_refers - is there anything of a region in the batch that is being built?
+ * srn_tx_refers - is there anything of a region in the batch that is being built?
  * @s: stream
  * @mem: region
  *
  * Context: a tx operation with bottom halves disabled.
  */
-bool srn_stream_refers(const struct srn_stream *s, const struct srn_mem *mem)
+bool srn_tx_refers(const struct srn_stream *s, const struct srn_mem *mem)
 {
 	return srn_batch_refers(s->batch, mem);
 }
@@ -252,12 +252,12 @@ static bool tx_kick(struct srn_stream *s)
 }
 
 /**
- * srn_stream_kick - there is something to transmit; do it here
+ * srn_tx_kick - there is something to transmit; do it here
  * @s: stream
  *
  * Context: process, no locks held; sleeps for the socket lock.
  */
-void srn_stream_kick(struct srn_stream *s)
+void srn_tx_kick(struct srn_stream *s)
 {
 	if (tx_kick(s))
 		tx_run_here(s);
@@ -270,7 +270,7 @@ static void tx_run_softirq(struct srn_stream *s, int rounds)
 }
 
 /**
- * srn_stream_kick_async - there is something to transmit; do it as soon as possible
+ * srn_tx_kick_async - there is something to transmit; do it as soon as possible
  * @s: stream
  *
  * Where a softirq could come right now, whatever locks are held, the caller transmits as if in
@@ -280,7 +280,7 @@ static void tx_run_softirq(struct srn_stream *s, int rounds)
  *
  * Context: any.
  */
-void srn_stream_kick_async(struct srn_stream *s)
+void srn_tx_kick_async(struct srn_stream *s)
 {
 	if (!tx_kick(s))
 		return;
@@ -296,26 +296,26 @@ void srn_stream_kick_async(struct srn_stream *s)
 }
 
 /**
- * srn_stream_kick_later - there is something to transmit, and more will follow soon
+ * srn_tx_kick_later - there is something to transmit, and more will follow soon
  * @s: stream
  *
  * A worker transmits it, with what has been added until the caller lets it run.
  *
  * Context: any.
  */
-void srn_stream_kick_later(struct srn_stream *s)
+void srn_tx_kick_later(struct srn_stream *s)
 {
 	if (tx_kick(s))
 		queue_delayed_work(srn_tx_wq, &s->tx_work, 0);
 }
 
 /**
- * srn_stream_take_over - do what a worker was asked to do, unless it has begun
+ * srn_tx_take_over - do what a worker was asked to do, unless it has begun
  * @s: stream
  *
  * Context: process, no locks held; sleeps for the socket lock.
  */
-void srn_stream_take_over(struct srn_stream *s)
+void srn_tx_take_over(struct srn_stream *s)
 {
 	if (cancel_delayed_work(&s->tx_work))
 		tx_run_here(s);
@@ -342,7 +342,7 @@ void srn_tx_unhold(struct srn_stream *s)
 {
 	cancel_delayed_work(&s->hold_work);
 	WRITE_ONCE(s->tx_hold, SRN_HOLD_NOT);
-	srn_stream_kick_async(s);
+	srn_tx_kick_async(s);
 }
 
 /**

@@ -215,6 +215,9 @@ static void srn_dealloc_driver(struct ib_device *ibdev)
 	dev_put(dev->netdev);
 }
 
+SRN_COMPAT_CREATE_CQ(create_cq, srn_create_cq)
+SRN_COMPAT_REG_USER_MR(reg_user_mr, srn_reg_user_mr)
+
 static const struct ib_device_ops device_ops = {
 	.owner = THIS_MODULE,
 	.driver_id = (enum rdma_driver_id)SRN_DRIVER_ID,
@@ -225,7 +228,7 @@ static const struct ib_device_ops device_ops = {
 	.alloc_mw = srn_alloc_mw,
 	.alloc_pd = srn_alloc_pd,
 	.alloc_ucontext = srn_alloc_ucontext,
-	.create_cq = srn_compat_create_cq,
+	.create_cq = create_cq,
 	.create_qp = srn_create_qp,
 	.create_srq = srn_create_srq,
 	.dealloc_driver = srn_dealloc_driver,
@@ -264,7 +267,7 @@ static const struct ib_device_ops device_ops = {
 	.query_port = srn_query_port,
 	.query_qp = srn_query_qp,
 	.query_srq = srn_query_srq,
-	.reg_user_mr = srn_compat_reg_user_mr,
+	.reg_user_mr = reg_user_mr,
 	.req_notify_cq = srn_req_notify_cq,
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, srn_cq, ibcq),

@@ -10,6 +10,7 @@
 #include "../stream/linger.h"
 #include "../stream/service.h"
 #include "../qp/qp_trace.h"
+#include "../stream/tx.h"
 #include "qp.h"
 
 /* An orderly close that takes longer is made a disorderly one. */
@@ -254,7 +255,7 @@ int srn_qp_close(struct srn_qp *qp)
 		return 0;
 	}
 	if (close)
-		srn_stream_kick_async(&qp->stream);
+		srn_tx_kick_async(&qp->stream);
 	return ret;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "../memory/invalidate.h"
 #include "../qp/qp_trace.h"
+#include "../stream/tx.h"
 #include "qp.h"
 
 static struct srn_qp *stream_qp(struct srn_stream *s)
@@ -390,7 +391,7 @@ static void inbound_ready(struct srn_qp *qp)
 {
 	/* The slot before the index. */
 	smp_store_release(&qp->irq.prod, qp->irq.prod + 1);
-	srn_stream_kick_async(&qp->stream);
+	srn_tx_kick_async(&qp->stream);
 }
 
 /* Execute an atomic in a region that grants it. */
@@ -668,7 +669,7 @@ void srn_qp_rx_done(struct srn_stream *s)
 		/* An orderly close waits for the last Read: it sets SQD, then looks at sq.cons. */
 		smp_mb();
 		if (READ_ONCE(qp->state) == IB_QPS_SQD)
-			srn_stream_kick_async(&qp->stream);
+			srn_tx_kick_async(&qp->stream);
 	}
 	if (rx->notify_recv) {
 		rx->notify_recv = false;

@@ -6,6 +6,7 @@
 #include "../memory/invalidate.h"
 #include "../memory/window.h"
 #include "../qp/qp_trace.h"
+#include "../stream/tx.h"
 #include "qp.h"
 
 static const u8 wc_opcode[SRN_WR_OPCODES] = {
@@ -249,11 +250,11 @@ int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	else if (READ_ONCE(qp->state) != IB_QPS_RTS)
 		;	/* not connected yet, or end_work will flush it */
 	else if (collect)
-		srn_stream_kick_later(&qp->stream);
+		srn_tx_kick_later(&qp->stream);
 	else if (here)
-		srn_stream_kick(&qp->stream);
+		srn_tx_kick(&qp->stream);
 	else
-		srn_stream_kick_async(&qp->stream);
+		srn_tx_kick_async(&qp->stream);
 	if (idle)
 		srn_watch_help(qp);
 	if (!qp->kernel)
@@ -449,7 +450,7 @@ static bool touches_batch(struct srn_qp *qp, const struct srn_send *send)
 		mem = to_srn_mr(send->mr)->mem;
 	else if (send->wqe.opcode == SRN_WR_LOCAL_INV)
 		mem = srn_mem_find(qp->dev, send->wqe.ex);
-	return !mem || mem->type != SRN_MEM_FAST_REG || srn_stream_refers(&qp->stream, mem);
+	return !mem || mem->type != SRN_MEM_FAST_REG || srn_tx_refers(&qp->stream, mem);
 }
 
 /* The Read that made the peer ready counts as well. RFC 6581 section 9.1. */
@@ -476,7 +477,7 @@ static void kick_if_awaited(struct srn_qp *qp)
 	smp_mb();
 	if (READ_ONCE(qp->tx.awaits_read)) {
 		WRITE_ONCE(qp->tx.awaits_read, false);
-		srn_stream_kick_async(&qp->stream);
+		srn_tx_kick_async(&qp->stream);
 	}
 }
 

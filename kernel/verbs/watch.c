@@ -16,6 +16,7 @@
  */
 #include "../compat/compat.h"
 #include "doorbell.h"
+#include "../stream/tx.h"
 #include "qp.h"
 #include "watch.h"
 
@@ -81,7 +82,7 @@ static bool look_after(struct srn_watch *watch, struct srn_qp *qp, u64 now)
 	WRITE_ONCE(qp->doorbell.late, late);
 	/* It transmits, finds that it is no stream any more, or adds itself again. */
 	remove_locked(watch, qp);
-	srn_stream_kick_async(&qp->stream);
+	srn_tx_kick_async(&qp->stream);
 	return late;
 }
 
@@ -208,7 +209,7 @@ void srn_watch_help(struct srn_qp *qp)
 	found = find_left(watch, qp, left);
 	spin_unlock_bh(&watch->lock);
 	for (i = 0; i < found; i++) {
-		srn_stream_kick(&left[i]->stream);
+		srn_tx_kick(&left[i]->stream);
 		srn_qp_put(left[i]);
 	}
 }
@@ -265,7 +266,7 @@ void srn_watch_take_over(struct srn_qp *qp)
 		deferred = next_deferred(watch);
 		if (!deferred)
 			return;
-		srn_stream_take_over(&deferred->stream);
+		srn_tx_take_over(&deferred->stream);
 		srn_qp_put(deferred);
 	}
 }

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The receive engine.
+ */
+#ifndef SRN_RX_H
+#define SRN_RX_H
+
+#include "stream.h"
+
+void srn_rx_input(struct srn_stream *s, struct sock *sk);
+void srn_rx_input_waiting(struct srn_stream *s, struct sock *sk);
+
+#endif /* SRN_RX_H */

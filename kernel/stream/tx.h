@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The transmit engine.
+ */
+#ifndef SRN_TX_H
+#define SRN_TX_H
+
+#include "stream.h"
+
+void srn_tx_kick(struct srn_stream *s);
+void srn_tx_kick_async(struct srn_stream *s);
+void srn_tx_kick_later(struct srn_stream *s);
+void srn_tx_take_over(struct srn_stream *s);
+bool srn_tx_refers(const struct srn_stream *s, const struct srn_mem *mem);
+
+/* For the rest of the stream, not for the layer above. */
+void srn_tx_work(struct work_struct *work);
+void srn_tx_softirq(struct tasklet_struct *t);
+void srn_tx_unhold(struct srn_stream *s);
+void srn_tx_open(struct srn_stream *s);
+void srn_tx_cleanup(struct srn_stream *s);
+void srn_tx_release(struct srn_stream *s);
+int srn_tx_terminate(struct srn_stream *s, const u8 *payload, u32 len);
+
+#endif /* SRN_TX_H */
