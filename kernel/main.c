@@ -12,10 +12,10 @@
 
 #include "device/netns.h"
 #include "device/work.h"
+#include "qp/cm_handle.h"
 #include "stream/batch.h"
 #include "uapi/softrnic-abi.h"
-#include "verbs/cm_handle.h"
-#include "verbs/device.h"
+#include "verbs/ib_device.h"
 
 MODULE_AUTHOR("The softrnic authors");
 MODULE_DESCRIPTION("softrnic: RDMA over any network card (iWARP)");

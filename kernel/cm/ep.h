@@ -31,7 +31,7 @@
 #include <rdma/iw_cm.h>
 
 #include "../device/device.h"
-#include "../verbs/qp.h"
+#include "../qp/qp.h"
 #include "../wire/mpa.h"
 #include "reporter.h"
 
@@ -63,7 +63,8 @@ struct srn_ep;
  */
 struct srn_ep_kind {
 	/*
-	 * Something has happened to the socket, or a time is over; the endpoint may be in any state.
+	 * Something has happened to the socket, or a time is over. The endpoint may be in any
+	 * state.
 	 * ep->lock is held.
 	 */
 	void (*work)(struct srn_ep *ep);

@@ -11,7 +11,7 @@ struct srn_device;
 struct srn_reporter;
 struct srn_told;
 
-/* Of what a reporter tells, in process context and without locks. It keeps that by @get and @put. */
+/* What a reporter tells of, in process context and without locks. It keeps it by @get and @put. */
 struct srn_told_ops {
 	void (*get)(struct srn_told *told);
 	void (*put)(struct srn_told *told);

@@ -2,7 +2,7 @@
 /*
  * A link: what all of this module hangs on.
  *
- * The RDMA core sees it as an ib_device (verbs/device.c), which is where links are made and end.
+ * The RDMA core sees it as an ib_device (verbs/ib_device.c), which is where links are made and end.
  * Here is what the layers below keep in it: tables, counters, settings.
  */
 #ifndef SRN_DEVICE_H
@@ -15,7 +15,7 @@
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 
-#include "../counters.h"
+#include "counters.h"
 #include "limits.h"
 
 /**

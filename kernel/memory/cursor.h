@@ -5,7 +5,7 @@
 #ifndef SRN_CURSOR_H
 #define SRN_CURSOR_H
 
-#include "../verbs/mem.h"
+#include "mem.h"
 
 /**
  * struct srn_cursor - a place in a list of scatter/gather entries

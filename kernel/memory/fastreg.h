@@ -5,7 +5,7 @@
 #ifndef SRN_FASTREG_H
 #define SRN_FASTREG_H
 
-#include "../verbs/mem.h"
+#include "mem.h"
 
 int srn_fastreg_register(const struct ib_pd *pd, struct ib_mr *ibmr, u32 key, u32 access);
 int srn_fastreg_invalidate(struct srn_mem *mem, u32 stag);

@@ -10,7 +10,7 @@
 #ifndef SRN_WINDOW_H
 #define SRN_WINDOW_H
 
-#include "../verbs/mem.h"
+#include "mem.h"
 
 int srn_window_bind(const struct ib_qp *ibqp, const struct srn_send_wqe *wqe);
 void srn_window_unbind(struct srn_mem *window);

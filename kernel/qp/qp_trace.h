@@ -11,7 +11,7 @@
 #include <linux/tracepoint.h>
 #include <rdma/ib_verbs.h>
 
-#include "../verbs/qp.h"
+#include "qp.h"
 
 #define SRN_QP_STATES								\
 	{ IB_QPS_RESET, "RESET" }, { IB_QPS_INIT, "INIT" }, { IB_QPS_RTR, "RTR" },	\

@@ -8,7 +8,7 @@
 #include <linux/net.h>
 #include <linux/uio.h>
 
-#include "../verbs/mem.h"
+#include "../memory/mem.h"
 
 struct mem_cgroup;
 

@@ -33,7 +33,7 @@
 #include <linux/workqueue.h>
 #include <net/sock.h>
 
-#include "../counters.h"
+#include "../device/counters.h"
 #include "../memory/cursor.h"
 #include "../wire/fpdu.h"
 

@@ -7,8 +7,8 @@
  * drop its reference, and a process destroy the queue pair; the core then frees it. So the core
  * gets a handle, which outlives the queue pair for as long as somebody may be in between.
  */
-#ifndef SRN_VERBS_CM_HANDLE_H
-#define SRN_VERBS_CM_HANDLE_H
+#ifndef SRN_CM_HANDLE_H
+#define SRN_CM_HANDLE_H
 
 #include <rdma/ib_verbs.h>
 
@@ -37,4 +37,4 @@ void srn_cm_handle_add_ref(struct ib_qp *ibqp);
 int srn_cm_handle_modify(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask);
 void srn_cm_handle_exit(void);
 
-#endif /* SRN_VERBS_CM_HANDLE_H */
+#endif /* SRN_CM_HANDLE_H */

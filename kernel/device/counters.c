@@ -4,9 +4,9 @@
  */
 #include <rdma/ib_verbs.h>
 
+#include "../wire/rdmap.h"
 #include "counters.h"
-#include "device/device.h"
-#include "wire/rdmap.h"
+#include "device.h"
 
 /* What a counter of traffic adds up. */
 struct traffic_source {

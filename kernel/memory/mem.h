@@ -14,8 +14,8 @@
  * An access is never open while completions are reported or a region is
  * invalidated: both may wait for accesses to end.
  */
-#ifndef SRN_VERBS_MEM_H
-#define SRN_VERBS_MEM_H
+#ifndef SRN_MEM_H
+#define SRN_MEM_H
 
 #include <linux/kref.h>
 #include <linux/types.h>
@@ -138,4 +138,4 @@ static inline void *srn_mem_kva(const struct srn_mem *mem, u64 addr, u64 *contig
 	return (void *)(uintptr_t)(mem->blocks[offset >> mem->block_shift] + in_block);
 }
 
-#endif /* SRN_VERBS_MEM_H */
+#endif /* SRN_MEM_H */

@@ -3,8 +3,8 @@
  * The device that the RDMA core sees, and the small objects that only hang on it (user context,
  * protection domain).
  */
-#ifndef SRN_VERBS_DEVICE_H
-#define SRN_VERBS_DEVICE_H
+#ifndef SRN_IB_DEVICE_H
+#define SRN_IB_DEVICE_H
 
 #include <rdma/ib_verbs.h>
 
@@ -22,4 +22,4 @@ int srn_device_register(struct srn_device *dev, const char *name);
 void srn_device_update_gid(struct srn_device *dev);
 void srn_device_free(struct srn_device *dev);
 
-#endif /* SRN_VERBS_DEVICE_H */
+#endif /* SRN_IB_DEVICE_H */

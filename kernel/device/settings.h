@@ -2,8 +2,8 @@
 /*
  * What a link asks for when connections are made.
  */
-#ifndef SRN_VERBS_SETTINGS_H
-#define SRN_VERBS_SETTINGS_H
+#ifndef SRN_SETTINGS_H
+#define SRN_SETTINGS_H
 
 #include <linux/sysfs.h>
 
@@ -13,4 +13,4 @@ extern const struct attribute_group srn_settings_group;
 
 void srn_settings_init(struct srn_device *dev);
 
-#endif /* SRN_VERBS_SETTINGS_H */
+#endif /* SRN_SETTINGS_H */

@@ -2,8 +2,8 @@
 /*
  * Completion queues.
  */
-#ifndef SRN_VERBS_CQ_H
-#define SRN_VERBS_CQ_H
+#ifndef SRN_CQ_H
+#define SRN_CQ_H
 
 #include <rdma/ib_verbs.h>
 
@@ -59,4 +59,4 @@ int srn_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 int srn_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc);
 int srn_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 
-#endif /* SRN_VERBS_CQ_H */
+#endif /* SRN_CQ_H */

@@ -12,8 +12,8 @@
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 
-#include "../device/device.h"
-#include "../device/netns.h"
+#include "device.h"
+#include "netns.h"
 
 static unsigned int net_links_id;
 

@@ -7,8 +7,8 @@
 
 #include "../compat/compat.h"
 #include "../device/device.h"
-#include "../memory/window.h"
 #include "mr.h"
+#include "window.h"
 
 #define SUPPORTED_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |	\
 			  IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |	\

@@ -2,8 +2,8 @@
 /*
  * Who looks after queue pairs whose process may wait with its doorbells.
  */
-#ifndef SRN_VERBS_WATCH_H
-#define SRN_VERBS_WATCH_H
+#ifndef SRN_WATCH_H
+#define SRN_WATCH_H
 
 #include <linux/hrtimer.h>
 #include <linux/spinlock.h>
@@ -50,4 +50,4 @@ void srn_watch_help(struct srn_qp *qp);
 void srn_watch_defer(struct srn_qp *qp);
 void srn_watch_take_over(struct srn_qp *qp);
 
-#endif /* SRN_VERBS_WATCH_H */
+#endif /* SRN_WATCH_H */

@@ -8,7 +8,7 @@
 #include <linux/device.h>
 #include <linux/moduleparam.h>
 
-#include "../device/device.h"
+#include "device.h"
 #include "settings.h"
 
 static bool crc = true;

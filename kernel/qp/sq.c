@@ -5,9 +5,9 @@
 #include "../memory/fastreg.h"
 #include "../memory/invalidate.h"
 #include "../memory/window.h"
-#include "../qp/qp_trace.h"
 #include "../stream/tx.h"
 #include "qp.h"
+#include "qp_trace.h"
 
 static const u8 wc_opcode[SRN_WR_OPCODES] = {
 	[SRN_WR_SEND] = IB_WC_SEND,

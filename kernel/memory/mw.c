@@ -5,8 +5,8 @@
 #include <linux/slab.h>
 
 #include "../device/device.h"
-#include "../memory/window.h"
 #include "mw.h"
+#include "window.h"
 
 /**
  * srn_alloc_mw - allocate a window, not bound yet

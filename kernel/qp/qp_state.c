@@ -9,9 +9,9 @@
 #include "../device/work.h"
 #include "../stream/linger.h"
 #include "../stream/service.h"
-#include "../qp/qp_trace.h"
 #include "../stream/tx.h"
 #include "qp.h"
+#include "qp_trace.h"
 
 /* An orderly close that takes longer is made a disorderly one. */
 #define CLOSE_TIMEOUT	(10 * HZ)

@@ -16,15 +16,15 @@
 #include "../compat/device_ops.h"
 #include "../device/abi.h"
 #include "../device/netns.h"
+#include "../device/settings.h"
+#include "../memory/mr.h"
+#include "../memory/mw.h"
 #include "../memory/ring.h"
+#include "../qp/cq.h"
+#include "../qp/qp.h"
+#include "../qp/rq.h"
 #include "../stream/linger.h"
-#include "cq.h"
-#include "device.h"
-#include "mr.h"
-#include "mw.h"
-#include "qp.h"
-#include "rq.h"
-#include "settings.h"
+#include "ib_device.h"
 
 static int srn_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 {
@@ -215,9 +215,6 @@ static void srn_dealloc_driver(struct ib_device *ibdev)
 	dev_put(dev->netdev);
 }
 
-SRN_COMPAT_CREATE_CQ(create_cq, srn_create_cq)
-SRN_COMPAT_REG_USER_MR(reg_user_mr, srn_reg_user_mr)
-
 static const struct ib_device_ops device_ops = {
 	.owner = THIS_MODULE,
 	.driver_id = (enum rdma_driver_id)SRN_DRIVER_ID,
@@ -228,7 +225,7 @@ static const struct ib_device_ops device_ops = {
 	.alloc_mw = srn_alloc_mw,
 	.alloc_pd = srn_alloc_pd,
 	.alloc_ucontext = srn_alloc_ucontext,
-	.create_cq = create_cq,
+	.create_cq = srn_compat_create_cq,
 	.create_qp = srn_create_qp,
 	.create_srq = srn_create_srq,
 	.dealloc_driver = srn_dealloc_driver,
@@ -267,7 +264,7 @@ static const struct ib_device_ops device_ops = {
 	.query_port = srn_query_port,
 	.query_qp = srn_query_qp,
 	.query_srq = srn_query_srq,
-	.reg_user_mr = reg_user_mr,
+	.reg_user_mr = srn_compat_reg_user_mr,
 	.req_notify_cq = srn_req_notify_cq,
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, srn_cq, ibcq),

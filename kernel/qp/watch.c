@@ -15,8 +15,8 @@
  * and the scheduling of a tasklet or a worker is all that happens below it.
  */
 #include "../compat/compat.h"
-#include "doorbell.h"
 #include "../stream/tx.h"
+#include "doorbell.h"
 #include "qp.h"
 #include "watch.h"
 

@@ -2,8 +2,8 @@
 /*
  * When a process has to tell the kernel that it has posted sends.
  */
-#ifndef SRN_VERBS_DOORBELL_H
-#define SRN_VERBS_DOORBELL_H
+#ifndef SRN_DOORBELL_H
+#define SRN_DOORBELL_H
 
 #include <linux/time64.h>
 #include <linux/types.h>
@@ -62,4 +62,4 @@ void srn_doorbell_init(struct srn_qp *qp);
 bool srn_doorbell_rearm(struct srn_qp *qp);
 bool srn_doorbell_idle(struct srn_qp *qp);
 
-#endif /* SRN_VERBS_DOORBELL_H */
+#endif /* SRN_DOORBELL_H */

@@ -23,14 +23,15 @@
  *
  * Lock order: socket lock, sk_callback_lock, sq.lock, state_lock, CQ and RQ locks.
  */
-#ifndef SRN_VERBS_QP_H
-#define SRN_VERBS_QP_H
+#ifndef SRN_QP_H
+#define SRN_QP_H
 
 #include <linux/completion.h>
 #include <linux/refcount.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 
+#include "../device/device.h"
 #include "../memory/cursor.h"
 #include "../stream/stream.h"
 #include "../wire/atomic.h"
@@ -38,7 +39,6 @@
 #include "cm_handle.h"
 #include "collect.h"
 #include "cq.h"
-#include "../device/device.h"
 #include "doorbell.h"
 #include "rq.h"
 
@@ -334,4 +334,4 @@ bool srn_qp_rx_middle(struct srn_stream *s, const struct srn_fpdu_middle *m);
 void srn_qp_rx_pause(struct srn_stream *s);
 void srn_qp_rx_done(struct srn_stream *s);
 
-#endif /* SRN_VERBS_QP_H */
+#endif /* SRN_QP_H */

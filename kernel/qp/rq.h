@@ -2,8 +2,8 @@
 /*
  * Receive queues: a ring of receive work requests, of one QP or shared (SRQ).
  */
-#ifndef SRN_VERBS_RQ_H
-#define SRN_VERBS_RQ_H
+#ifndef SRN_RQ_H
+#define SRN_RQ_H
 
 #include <linux/spinlock.h>
 #include <rdma/ib_verbs.h>
@@ -81,4 +81,4 @@ int srn_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
 int srn_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 		      const struct ib_recv_wr **bad_wr);
 
-#endif /* SRN_VERBS_RQ_H */
+#endif /* SRN_RQ_H */

@@ -4,9 +4,9 @@
  * complete message means. RFC 5040 sections 5 and 8, RFC 5041 sections 5 and 7.
  */
 #include "../memory/invalidate.h"
-#include "../qp/qp_trace.h"
 #include "../stream/tx.h"
 #include "qp.h"
+#include "qp_trace.h"
 
 static struct srn_qp *stream_qp(struct srn_stream *s)
 {

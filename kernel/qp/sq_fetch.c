@@ -182,7 +182,7 @@ int srn_send_check(struct srn_qp *qp, struct srn_send *send)
 		return IB_WC_LOC_LEN_ERR;
 	send->length = length;
 	fault = srn_mem_check_sges(&qp->ibqp, qp->kernel, wqe->sge, wqe->num_sge,
-			       opcodes[wqe->opcode].access);
+				   opcodes[wqe->opcode].access);
 	return fault == SRN_MEM_OK ? IB_WC_SUCCESS : IB_WC_LOC_PROT_ERR;
 }
 
