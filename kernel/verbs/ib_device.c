@@ -189,6 +189,23 @@ static void srn_get_dev_fw_str(struct ib_device *ibdev, char *str)
 	snprintf(str, IB_FW_VERSION_NAME_MAX, "%s", THIS_MODULE->version ?: "0");
 }
 
+/* Where a node could not be had, empty ones above it have been left in the table. */
+static void free_table(struct xarray *table)
+{
+	unsigned long index = 0;
+
+	WARN_ON(xa_find(table, &index, ULONG_MAX, XA_PRESENT));
+	xa_destroy(table);
+}
+
+static void free_tables(struct srn_device *dev)
+{
+	free_table(&dev->qps);
+	free_table(&dev->mems);
+	free_table(&dev->requests);
+	WARN_ON(!hash_empty(dev->reporters));
+}
+
 static void end_connections(struct srn_device *dev)
 {
 	WRITE_ONCE(dev->closing, true);
@@ -206,10 +223,7 @@ static void srn_dealloc_driver(struct ib_device *ibdev)
 	rtnl_lock();
 	srn_compat_clear_gid_tag(dev->netdev);
 	rtnl_unlock();
-	WARN_ON(!xa_empty(&dev->qps));
-	WARN_ON(!xa_empty(&dev->mems));
-	WARN_ON(!xa_empty(&dev->requests));
-	WARN_ON(!hash_empty(dev->reporters));
+	free_tables(dev);
 	srn_netns_leave(dev);
 	srn_counters_free(dev->counters);
 	dev_put(dev->netdev);
@@ -398,6 +412,7 @@ void srn_device_free(struct srn_device *dev)
 {
 	/* The core may have registered it, with listeners, before it changed its mind. */
 	end_connections(dev);
+	free_tables(dev);
 	srn_netns_leave(dev);
 	srn_counters_free(dev->counters);
 	dev_put(dev->netdev);

@@ -7,8 +7,9 @@
 //   limits objects DEVICE-FILE    opens the device and makes objects until it is refused, and says
 //                                 how many it got: "contexts objects"
 //   limits rings DEVICE-FILE MIB  makes completion queues of 4 MiB each, so many MiB in all, or
-//   until
-//                                 it is refused, says how many and waits
+//                                 until it is refused, says how many and waits
+//   limits again DEVICE-FILE N    makes a queue pair and a region and destroys them, N times, and
+//                                 says how many were refused for lack of memory
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -157,17 +158,45 @@ void fill_with_rings(const std::string& path, std::size_t mebibytes) {
     pause();
 }
 
+bool no_memory(const softrnic::error& e) {
+    if (e.code != ENOMEM) die(e.message());
+    return true;
+}
+
+void make_again(const std::string& path, std::size_t times) {
+    const pages memory(4096);
+    const support::descriptor device = must(raw::open_device(path));
+    const std::uint32_t pd = must(raw::alloc_pd(device.get()));
+    const raw::queue cq = must(raw::create_cq(device.get(), 16));
+    std::size_t refused = 0;
+    for (; times > 0; --times) {
+        const auto qp = raw::create_qp(device.get(), pd, cq.handle);
+        const auto region = raw::reg_mr(device.get(), pd, memory.bytes(4096));
+        if (qp)
+            must(raw::destroy_qp(device.get(), qp->handle));
+        else
+            refused += no_memory(qp.error());
+        if (region)
+            must(raw::dereg_mr(device.get(), *region));
+        else
+            refused += no_memory(region.error());
+    }
+    std::printf("%zu refused\n", refused);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     const std::vector<std::string> args(argv + 1, argv + argc);
-    if (args.size() < 2) die("usage: limits memlock|hold|objects|rings DEVICE-FILE [MIB]");
+    if (args.size() < 2) die("usage: limits memlock|hold|objects|rings|again DEVICE-FILE [MIB|N]");
     if (args[0] == "memlock")
         memlock(args[1]);
     else if (args[0] == "hold")
         hold(args[1]);
     else if (args[0] == "objects")
         count_objects(args[1]);
+    else if (args[0] == "again")
+        make_again(args[1], std::stoul(args.at(2)));
     else
         fill_with_rings(args[1], std::stoul(args.at(2)));
 }

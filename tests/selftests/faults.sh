@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# files: build/tests/robustness/fail_nth build/tests/robustness/load build/tests/network/flood build/tests/wirepeer/wirepeer
+# files: build/tests/robustness/fail_nth build/tests/robustness/limits build/tests/robustness/load build/tests/network/flood build/tests/wirepeer/wirepeer
 # timeout: 400
 #
 # Allocations that fail, in every place where an operation has one: set-up, data, teardown.
@@ -20,6 +20,7 @@ A1=10.1.0.1
 prepare_faults()
 {
 	local knobs
+	echo "testmachine: memory will be short" > /dev/kmsg
 	for knobs in $FAULTS $PAGES $COPIES; do
 		echo 0 > "$knobs"/verbose && echo Y > "$knobs"/task-filter || return
 	done
@@ -171,6 +172,25 @@ places_for_reads()
 	TIMES=0 scripted_peer "$FAULTS" 100 15 Read.without_memory_at_first
 }
 
+# A table of the link has nodes for each number. Where one of them cannot be had, those above it stay,
+# and are the link's to give back. That takes two faults in a row.
+tables_are_given_back()
+{
+	local pid status=0
+	ip link add dummy2 type dummy && ip link set dummy2 up &&
+		rdma link add srntable type softrnic netdev dummy2 || return
+	wait_until 10 test -e /dev/infiniband/uverbs1 || return
+	./limits again /dev/infiniband/uverbs1 20000 > /tmp/again.log 2>&1 &
+	pid=$!
+	sleep 0.3
+	fail_for $pid
+	set_probability 20 "$FAULTS"
+	wait $pid || status=$?
+	set_probability 0
+	cat /tmp/again.log
+	rdma link delete srntable && return "$status"
+}
+
 run_check "a link" dummy_link
 run_check "faults can be made" prepare_faults
 each_place
@@ -179,6 +199,7 @@ for percent in 1 5 20; do
 done
 unbound_workers
 run_check "faults by chance while strangers are let in" accepting_by_chance
+run_check "no memory for nodes of tables" tables_are_given_back
 run_check "no memory for FPDUs in pieces" pages_for_pieces
 run_check "no memory for Reads of the peer" places_for_reads
 finish
