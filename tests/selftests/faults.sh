@@ -183,9 +183,9 @@ tables_are_given_back()
 	./limits again /dev/infiniband/uverbs1 20000 > /tmp/again.log 2>&1 &
 	pid=$!
 	sleep 0.3
-	fail_for $pid
+	fail_for "$pid"
 	set_probability 20 "$FAULTS"
-	wait $pid || status=$?
+	wait "$pid" || status=$?
 	set_probability 0
 	cat /tmp/again.log
 	rdma link delete srntable && return "$status"

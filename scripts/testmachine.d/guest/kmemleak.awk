@@ -55,8 +55,9 @@ FILENAME == ARGV[1] {
 }
 
 # From the allocation outwards. Of the kernel's functions those up to
-# uverbs_alloc_api() matter, and only before the first of the module's.
-/^    \[<.*>\] / {
+# uverbs_alloc_api() matter, and only before the first of the module's. Newer kernels leave out the
+# address in front of the name. Lines of the dump have several words.
+/^    (\[<[^>]*>\] )?[^ ]+( \[[^ ]+\])?$/ {
 	at = address($NF)
 	if ($NF ~ /^0x[0-9a-f]+$/ && at >= first && at < last)
 		callers = callers " < " function_at(at)
