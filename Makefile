@@ -138,7 +138,7 @@ coverage-build: $(B)/.deps-coverage $(B)/.deps-fuzz $(B)/.deps-userspace
 	done
 
 .PHONY: lint
-lint: $(B)/.deps-lint guest-module provider ## checkpatch, sparse, clang-format, clang-tidy, shellcheck, what documents name
+lint: $(B)/.deps-lint guest-module provider ## checkpatch, sparse, layers, clang-format, clang-tidy, shellcheck, what documents name
 	@scripts/lint
 
 ##@ Measure

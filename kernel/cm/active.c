@@ -7,6 +7,7 @@
 #include <net/tcp_states.h>
 
 #include "../compat/compat.h"
+#include "../qp/connection.h"
 #include "../stream/frame.h"
 #include "../stream/keepalive.h"
 #include "../stream/service.h"
@@ -250,7 +251,7 @@ static void handle_reply(struct srn_ep *ep)
 	}
 	srn_sock_unhook(ep->sock->sk);
 	srn_ep_note_addresses(ep);
-	ret = srn_qp_connect(ep->qp, &ep->conn, ep->sock, &conn);
+	ret = srn_connection_start(ep->qp, &ep->conn, ep->sock, &conn);
 	if (ret) {
 		connect_failed(ep, ret);
 		return;

@@ -5,6 +5,8 @@
 #include <linux/wait_bit.h>
 
 #include "../compat/compat.h"
+#include "../qp/owner.h"
+#include "../qp/state.h"
 #include "claim.h"
 
 /* Return: false while a report is under way, which whoever gives back has to wait for. */
@@ -118,7 +120,7 @@ struct ib_qp *srn_claim_get_qp(struct ib_device *ibdev, int qpn)
 
 	if (!qp)
 		return NULL;
-	if (!srn_qp_may_be_callers(qp)) {
+	if (!srn_owner_may_be_caller(qp)) {
 		srn_qp_notice(qp, "not connected: it is not the caller's\n");
 		return NULL;
 	}
@@ -172,13 +174,13 @@ int srn_claim_take_qp(struct srn_ep *ep, u32 qpn)
 
 	if (!qp)
 		return -EINVAL;
-	if (!srn_qp_is_callers(qp, srn_compat_rdma_id(ep->cm_id))) {
+	if (!srn_owner_is_caller(qp, srn_compat_rdma_id(ep->cm_id))) {
 		srn_qp_notice(qp, "not connected: it is not the caller's\n");
 		return -EPERM;
 	}
 	/* An earlier connection has ended, but perhaps nobody has been told of that yet. */
 	wait_var_event(&qp->claim, claim_is_ours(qp, ep));
-	ret = srn_qp_bind(qp, &ep->conn);
+	ret = srn_state_bind(qp, &ep->conn);
 	if (ret) {
 		srn_qp_notice(qp, "not in a state to be connected\n");
 		return ret;

@@ -4,6 +4,7 @@
  */
 #include <net/tcp_states.h>
 
+#include "../qp/connection.h"
 #include "../stream/service.h"
 #include "../stream/sockhooks.h"
 #include "claim.h"
@@ -261,7 +262,7 @@ static int accept_request(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_c
 	if (ret)
 		return ret;
 	srn_sock_unhook(ep->sock->sk);
-	ret = srn_qp_connect(ep->qp, &ep->conn, ep->sock, &conn);
+	ret = srn_connection_start(ep->qp, &ep->conn, ep->sock, &conn);
 	if (ret)
 		return ret;
 	ep->sock = NULL;

@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 
 #include "cm_handle.h"
+#include "modify.h"
 #include "qp.h"
 
 /**
@@ -85,7 +86,7 @@ void srn_cm_handle_add_ref(struct ib_qp *ibqp)
  *
  * Context: process, sleeps.
  *
- * Return: as srn_modify_qp(), or -EINVAL if the queue pair is being destroyed, which ends its
+ * Return: as srn_qp_modify(), or -EINVAL if the queue pair is being destroyed, which ends its
  * connection as well.
  */
 int srn_cm_handle_modify(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask)
@@ -102,7 +103,7 @@ int srn_cm_handle_modify(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask)
 	spin_unlock(&handle->lock);
 	if (!qp)
 		return -EINVAL;
-	ret = srn_modify_qp(&qp->ibqp, attr, mask, NULL);
+	ret = srn_modify(qp, attr, mask);
 	srn_qp_put(qp);
 	return ret;
 }

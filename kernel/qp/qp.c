@@ -2,99 +2,17 @@
 /*
  * Queue pair verbs.
  */
-#include <linux/cred.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
-#include <linux/pid_namespace.h>
-#include <linux/sched/signal.h>
 #include <rdma/uverbs_ioctl.h>
 
 #include "../device/abi.h"
 #include "../memory/ring.h"
-#include "../stream/service.h"
-#include "qp.h"
-
-/* What peers can be allowed, and are unless somebody decides otherwise. */
-#define QP_ACCESS	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC)
-
-/**
- * srn_qp_find - queue pair by number
- * @dev: device
- * @qpn: number
- *
- * Context: any. The caller has a reference, or takes one before it lets interrupts in.
- */
-struct srn_qp *srn_qp_find(struct srn_device *dev, u32 qpn)
-{
-	return xa_load(&dev->qps, qpn);
-}
-
-/**
- * srn_qp_get - keep a queue pair from being destroyed
- * @qp: queue pair that is not being destroyed, or with a reference
- *
- * Context: any.
- */
-void srn_qp_get(struct srn_qp *qp)
-{
-	refcount_inc(&qp->refs);
-}
-
-/**
- * srn_qp_put - undo srn_qp_get()
- * @qp: queue pair
- */
-void srn_qp_put(struct srn_qp *qp)
-{
-	if (refcount_dec_and_test(&qp->refs))
-		complete(&qp->unused);
-}
-
-static void owner_init(struct srn_qp *qp)
-{
-	qp->owner_uid = current_uid();
-	qp->owner = get_pid(task_tgid(current));
-}
-
-/**
- * srn_qp_may_be_callers - can it be ruled out that the queue pair is the caller's?
- * @qp: queue pair
- *
- * That of a process is for itself, whatever user it has become, and for processes of the same user
- * in the same process namespace, such as a child of it. To be the same user is not enough, since
- * containers often have no users of their own.
- *
- * That of a kernel consumer is for threads of the kernel, and for the process for which it was
- * created: it mounts something, or adds a target. Others must not even have it for the moment until
- * srn_qp_is_callers() refuses them, since its consumer could not connect it meanwhile.
- *
- * Context: process, spinlocks may be held.
- */
-bool srn_qp_may_be_callers(const struct srn_qp *qp)
-{
-	if (task_tgid(current) == qp->owner)
-		return true;
-	if (qp->kernel)
-		return current->flags & PF_KTHREAD;
-	return uid_eq(current_uid(), qp->owner_uid) &&
-	       task_active_pid_ns(current) == ns_of_pid(qp->owner);
-}
-
-/**
- * srn_qp_is_callers - may who asks for a connection have it for this queue pair?
- * @qp: queue pair
- * @id: rdma_cm's identifier of the connection
- *
- * A kernel consumer's queue pair belongs to an id, or to a thread of the kernel.
- *
- * Context: process.
- */
-bool srn_qp_is_callers(const struct srn_qp *qp, const struct rdma_cm_id *id)
-{
-	if (qp->kernel)
-		return id->qp ? id->qp == &qp->ibqp : current->flags & PF_KTHREAD;
-	return srn_qp_may_be_callers(qp);
-}
+#include "cm_handle.h"
+#include "connection.h"
+#include "modify.h"
+#include "owner.h"
+#include "watch.h"
 
 static int check_caps(struct ib_qp_init_attr *attrs)
 {
@@ -152,7 +70,7 @@ static int alloc_queues(struct srn_qp *qp, struct ib_udata *udata,
 	qp->recv = kzalloc(struct_size(qp->recv, sge, max_sge), GFP_KERNEL_ACCOUNT);
 	if (!qp->recv)
 		return -ENOMEM;
-	/* Else srn_sq_prepare() does it. */
+	/* Else srn_fetch_prepare() does it. */
 	if (!udata || (size_t)qp->sq.depth * qp->sq.stride > PAGE_SIZE) {
 		qp->sq.sends = kvcalloc(qp->sq.depth, qp->sq.stride, GFP_KERNEL_ACCOUNT);
 		if (!qp->sq.sends)
@@ -212,14 +130,14 @@ static int reserve_number(struct srn_device *dev, u32 *qpn)
 }
 
 /**
- * srn_create_qp - create a queue pair
+ * srn_qp_create - create a queue pair
  * @ibqp: queue pair, allocated by the core
  * @attrs: type, sizes, completion queues
  * @udata: response for a process, NULL for a kernel consumer
  *
  * Context: process.
  */
-int srn_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attrs, struct ib_udata *udata)
+int srn_qp_create(struct ib_qp *ibqp, struct ib_qp_init_attr *attrs, struct ib_udata *udata)
 {
 	struct srn_device *dev = to_srn_dev(ibqp->device);
 	struct srn_uresp_create_qp resp = {};
@@ -237,11 +155,11 @@ int srn_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attrs, struct ib_u
 	qp->scq = to_srn_cq(attrs->send_cq);
 	qp->rcq = to_srn_cq(attrs->recv_cq);
 	qp->srq = attrs->srq ? to_srn_srq(attrs->srq) : NULL;
-	qp->access = QP_ACCESS;
-	owner_init(qp);
+	qp->access = SRN_MODIFY_ACCESS;
+	srn_owner_init(qp);
 	refcount_set(&qp->refs, 1);
 	init_completion(&qp->unused);
-	srn_qp_state_init(qp);
+	srn_connection_init(qp);
 	size_queues(qp, attrs);
 	ret = alloc_queues(qp, udata, &resp);
 	if (ret)
@@ -266,14 +184,14 @@ err_number:
 err_queues:
 	free_queues(qp);
 err_count:
-	srn_qp_state_exit(qp);
-	put_pid(qp->owner);
+	srn_connection_exit(qp);
+	srn_owner_exit(qp);
 	srn_limits_give(dev, SRN_LIMIT_QP);
 	return ret;
 }
 
 /**
- * srn_destroy_qp - destroy a queue pair
+ * srn_qp_destroy - destroy a queue pair
  * @ibqp: queue pair
  * @udata: not used
  *
@@ -281,11 +199,11 @@ err_count:
  *
  * Context: process.
  */
-int srn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
+int srn_qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
 {
 	struct srn_qp *qp = to_srn_qp(ibqp);
 
-	srn_qp_abort(qp);
+	srn_connection_abort(qp);
 	cancel_delayed_work_sync(&qp->close_work);
 	/* Not before its flushed completions, which kernel consumers find it by. */
 	xa_erase(&qp->dev->qps, ibqp->qp_num);
@@ -298,156 +216,32 @@ int srn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	/* Somebody may have failed it once more in between. */
 	flush_work(&qp->end_work);
 	srn_watch_remove(qp);
-	srn_qp_state_exit(qp);
+	srn_connection_exit(qp);
 	free_queues(qp);
-	put_pid(qp->owner);
+	srn_owner_exit(qp);
 	srn_limits_give(qp->dev, SRN_LIMIT_QP);
 	return 0;
 }
 
-/* Whatever was posted is forgotten, as verbs say of RESET. Context: sq.lock held. */
-static void forget_work(struct srn_qp *qp)
-{
-	spin_lock(&qp->rq.lock);
-	if (qp->map) {
-		qp->sq.prod = READ_ONCE(qp->ctrl->sq_prod);
-		qp->sq.silent += qp->sq.prod - qp->sq.cons;
-		qp->rq.cons = READ_ONCE(qp->ctrl->rq_prod);
-		WRITE_ONCE(qp->ctrl->sq_cons, qp->sq.prod);
-		WRITE_ONCE(qp->ctrl->sq_silent, qp->sq.silent);
-		WRITE_ONCE(qp->ctrl->rq_cons, qp->rq.cons);
-	} else {
-		qp->rq.cons = qp->rq.prod;
-	}
-	spin_unlock(&qp->rq.lock);
-	qp->sq.next = qp->sq.prod;
-	qp->sq.sent = qp->sq.prod;
-	qp->sq.cons = qp->sq.prod;
-}
-
-static int modify_to_reset(struct srn_qp *qp)
-{
-	bool ok;
-
-	flush_work(&qp->end_work);
-	mutex_lock(&qp->conn_mutex);
-	spin_lock_irq(&qp->sq.lock);
-	spin_lock(&qp->state_lock);
-	/* Not before the end of the last connection is complete. */
-	ok = !qp->conn && (qp->state != IB_QPS_ERR || qp->ended) &&
-	     srn_qp_set_state(qp, IB_QPS_RESET);
-	if (ok) {
-		WRITE_ONCE(qp->ended, false);
-		WRITE_ONCE(qp->peer_closed, false);
-		qp->end_event = 0;
-		WRITE_ONCE(qp->access, QP_ACCESS);
-	}
-	spin_unlock(&qp->state_lock);
-	if (ok)
-		forget_work(qp);
-	spin_unlock_irq(&qp->sq.lock);
-	mutex_unlock(&qp->conn_mutex);
-	return ok ? 0 : -EINVAL;
-}
-
-static int modify_state(struct srn_qp *qp, enum ib_qp_state to)
-{
-	bool ok;
-
-	switch (to) {
-	case IB_QPS_ERR:
-		srn_qp_abort(qp);
-		return 0;
-	case IB_QPS_SQD:
-		return srn_qp_close(qp);
-	case IB_QPS_RESET:
-		return modify_to_reset(qp);
-	case IB_QPS_INIT:
-	case IB_QPS_RTR:
-		spin_lock_irq(&qp->state_lock);
-		ok = srn_qp_set_state(qp, to);
-		spin_unlock_irq(&qp->state_lock);
-		return ok ? 0 : -EINVAL;
-	case IB_QPS_RTS:
-		if (READ_ONCE(qp->state) == IB_QPS_RTS)
-			return 0;
-		fallthrough;
-	default:
-		srn_qp_notice(qp, "cannot be connected by hand: use rdma_cm\n");
-		return -EINVAL;
-	}
-}
-
-/*
- * rdma_cm brings a QP to INIT, and to RTR if it has been connected to, with exactly these
- * attributes, and with no access at all before it knows of a connection, with all that it knows
- * of, which atomics are not among, afterwards. Nobody has decided then. A program that does it by
- * hand names a P_Key as well, as InfiniBand demands.
- */
-static bool is_rdma_cm_step(const struct ib_qp_attr *attr, int mask)
-{
-	const u32 known = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ;
-
-	return mask == (IB_QP_STATE | IB_QP_ACCESS_FLAGS | IB_QP_PORT) &&
-	       (attr->qp_state == IB_QPS_INIT || attr->qp_state == IB_QPS_RTR) &&
-	       (!attr->qp_access_flags || attr->qp_access_flags == known);
-}
-
-static void modify_access(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
-{
-	if (!is_rdma_cm_step(attr, mask))
-		WRITE_ONCE(qp->access, attr->qp_access_flags & QP_ACCESS);
-}
-
-static void modify_rate(struct srn_qp *qp, u32 kbits)
-{
-	mutex_lock(&qp->conn_mutex);
-	WRITE_ONCE(qp->rate_limit, kbits);
-	if (qp->stream.sock)
-		srn_sock_set_rate(qp->stream.sock, kbits);
-	mutex_unlock(&qp->conn_mutex);
-}
-
 /**
- * srn_modify_qp - change state, access flags or rate
+ * srn_qp_modify - change state, access flags or rate
  * @ibqp: queue pair, or the core's handle of one
  * @attr: values
  * @mask: which of them
  * @udata: not used
  *
- * Attributes of other transports are accepted and mean nothing. A connection is made
- * by the connection manager only.
- *
  * Context: process.
  */
-int srn_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+int srn_qp_modify(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		  struct ib_udata *udata)
 {
-	struct srn_qp *qp = to_srn_qp(ibqp);
-
 	if (ibqp->qp_type == SRN_CM_HANDLE_TYPE)
 		return srn_cm_handle_modify(ibqp, attr, mask);
-	if (mask & ~(IB_QP_ATTR_STANDARD_BITS | IB_QP_RATE_LIMIT))
-		return -EOPNOTSUPP;
-	if (mask & IB_QP_CUR_STATE && attr->cur_qp_state != READ_ONCE(qp->state))
-		return -EINVAL;
-	if (mask & IB_QP_PORT && attr->port_num != 1)
-		return -EINVAL;
-	if (mask & IB_QP_STATE) {
-		int ret = modify_state(qp, attr->qp_state);
-
-		if (ret)
-			return ret;
-	}
-	if (mask & IB_QP_ACCESS_FLAGS)
-		modify_access(qp, attr, mask);
-	if (mask & IB_QP_RATE_LIMIT)
-		modify_rate(qp, attr->rate_limit);
-	return 0;
+	return srn_modify(to_srn_qp(ibqp), attr, mask);
 }
 
 /**
- * srn_query_qp - report state, sizes and depths
+ * srn_qp_query - report state, sizes and depths
  * @ibqp: queue pair
  * @attr: result
  * @mask: not used: everything is reported
@@ -458,7 +252,7 @@ int srn_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
  *
  * Context: process.
  */
-int srn_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+int srn_qp_query(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		 struct ib_qp_init_attr *init)
 {
 	struct srn_qp *qp = to_srn_qp(ibqp);

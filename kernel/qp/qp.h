@@ -2,9 +2,9 @@
 /*
  * Queue pairs.
  *
- * State. qp->state changes in srn_qp_set_state() only, which follows one table. The
+ * State. qp->state changes in srn_state_set() only, which follows one table. The
  * connection manager moves to RTS when it hands over a connected socket; every
- * end of a connection, from whichever side, is srn_qp_fail(), which moves to ERR and
+ * end of a connection, from whichever side, is srn_state_fail(), which moves to ERR and
  * lets end_work tear down: stop the stream, flush, tell the connection manager.
  *
  * Send queue. The kernel works on its own copies (struct srn_send), made once per
@@ -41,6 +41,7 @@
 #include "cq.h"
 #include "doorbell.h"
 #include "rq.h"
+#include "wr_table.h"
 
 /*
  * The connection of a queue pair, to whoever makes it: connection manager, or other. The queue pair
@@ -80,7 +81,7 @@ struct srn_send {
 };
 
 struct srn_sq {
-	void *sends;		/* struct srn_send, stride bytes apart; see srn_sq_prepare() */
+	void *sends;		/* struct srn_send, stride bytes apart; see srn_fetch_prepare() */
 	void *user_ring;	/* struct srn_send_wqe of a process, or NULL */
 	u32 stride;
 	u32 user_stride;
@@ -233,16 +234,23 @@ static inline struct srn_send *srn_sq_slot(const struct srn_sq *sq, u32 index)
 	return sq->sends + (size_t)(index & (sq->depth - 1)) * sq->stride;
 }
 
-static inline bool srn_is_atomic(const struct srn_send *send)
+/* A copy in the send queue never has an opcode that there is not. */
+static inline const struct srn_wr_info *srn_wr_info(const struct srn_send *send)
 {
-	return send->wqe.opcode == SRN_WR_FETCH_ADD || send->wqe.opcode == SRN_WR_CMP_SWAP;
+	return &srn_wr_table[send->wqe.opcode];
 }
 
 /* Is it complete only with the peer's response? */
 static inline bool srn_is_request(const struct srn_send *send)
 {
-	return send->wqe.opcode == SRN_WR_READ || send->wqe.opcode == SRN_WR_READ_WITH_INV ||
-	       srn_is_atomic(send);
+	u8 kind = srn_wr_info(send)->kind;
+
+	return kind == SRN_WR_KIND_READ || kind == SRN_WR_KIND_ATOMIC;
+}
+
+static inline bool srn_is_atomic(const struct srn_send *send)
+{
+	return srn_wr_info(send)->kind == SRN_WR_KIND_ATOMIC;
 }
 
 /* Data sink STag of the Read in slot @index. */
@@ -258,80 +266,39 @@ do {										\
 	srn_notice(__qp->dev, "QP%u: " fmt, __qp->ibqp.qp_num, ##__VA_ARGS__);	\
 } while (0)
 
-/* qp.c: verbs */
-int srn_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attrs, struct ib_udata *udata);
-int srn_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+/* Context: any. The caller has a reference, or takes one before it lets interrupts in. */
+static inline struct srn_qp *srn_qp_find(struct srn_device *dev, u32 qpn)
+{
+	return xa_load(&dev->qps, qpn);
+}
+
+/* Keep it from being destroyed. Context: any; it is not being destroyed, or has a reference. */
+static inline void srn_qp_get(struct srn_qp *qp)
+{
+	refcount_inc(&qp->refs);
+}
+
+static inline void srn_qp_put(struct srn_qp *qp)
+{
+	if (refcount_dec_and_test(&qp->refs))
+		complete(&qp->unused);
+}
+
+/* A place in entries of this queue pair, whose regions have to grant @access. */
+static inline struct srn_cursor srn_qp_cursor(const struct srn_qp *qp, const struct srn_sge *sge,
+					      u32 num, bool kernel, u32 access)
+{
+	return (struct srn_cursor) {
+		.dev = qp->dev, .pd = qp->ibqp.pd, .qpn = qp->ibqp.qp_num, .access = access,
+		.kernel = kernel, .sge = sge, .num = num,
+	};
+}
+
+int srn_qp_create(struct ib_qp *ibqp, struct ib_qp_init_attr *attrs, struct ib_udata *udata);
+int srn_qp_modify(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		  struct ib_udata *udata);
-int srn_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+int srn_qp_query(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		 struct ib_qp_init_attr *init);
-int srn_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
-struct srn_qp *srn_qp_find(struct srn_device *dev, u32 qpn);
-void srn_qp_get(struct srn_qp *qp);
-void srn_qp_put(struct srn_qp *qp);
-bool srn_qp_may_be_callers(const struct srn_qp *qp);
-bool srn_qp_is_callers(const struct srn_qp *qp, const struct rdma_cm_id *id);
-
-/* qp_state.c: life of a connection */
-
-/* What the set-up agreed on. */
-struct srn_conn_params {
-	bool crc;
-	bool tx_markers;	/* the peer wants them */
-	bool rx_markers;	/* we do */
-	enum srn_tx_hold hold_tx;
-	bool rtr_send_may_come;	/* the first FPDU may be an empty Send that is no message */
-	enum srn_rtr rtr;
-	u32 ird;
-	u32 ord;
-};
-
-void srn_qp_state_init(struct srn_qp *qp);
-void srn_qp_state_exit(struct srn_qp *qp);
-bool srn_qp_set_state(struct srn_qp *qp, enum ib_qp_state to);
-int srn_qp_bind(struct srn_qp *qp, struct srn_conn *conn);
-void srn_qp_unbind(struct srn_qp *qp, struct srn_conn *conn);
-int srn_qp_connect(struct srn_qp *qp, const struct srn_conn *conn, struct socket *sock,
-		   const struct srn_conn_params *params);
-bool srn_qp_fail(struct srn_qp *qp, enum ib_event_type event, const struct srn_term_code *term,
-		 const char *reason);
-void srn_qp_abort(struct srn_qp *qp);
-int srn_qp_close(struct srn_qp *qp);
-extern const struct srn_stream_ops srn_qp_stream_ops;
-extern const struct srn_term_code srn_term_local;
-
-/* sq.c: send queue and transmit side */
-int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
-		  const struct ib_send_wr **bad_wr);
-void srn_sq_complete(struct srn_qp *qp);
-void srn_sq_flush(struct srn_qp *qp);
-bool srn_sq_drained(struct srn_qp *qp);
-void srn_sq_request_done(struct srn_qp *qp);
-void srn_sq_rtr_done(struct srn_qp *qp);
-struct srn_send *srn_sq_oldest_request(struct srn_qp *qp, u32 *index);
-enum srn_tx_verdict srn_qp_tx_next(struct srn_stream *s, struct srn_tx_msg *msg, bool flushed);
-void srn_qp_tx_built(struct srn_stream *s);
-void srn_qp_tx_pushed(struct srn_stream *s);
-enum srn_tx_verdict srn_qp_tx_idle(struct srn_stream *s, bool may_sleep);
-void srn_qp_tx_deferred(struct srn_stream *s);
-
-/* sq_fetch.c: work requests in */
-void srn_sq_prepare(struct srn_qp *qp);
-bool srn_sq_fetch(struct srn_qp *qp, bool flushing);
-int srn_sq_post(struct srn_qp *qp, const struct ib_send_wr *wr);
-int srn_send_check(struct srn_qp *qp, struct srn_send *send);
-
-/* recv.c: receive side */
-int srn_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
-		  const struct ib_recv_wr **bad_wr);
-void srn_recv_flush(struct srn_qp *qp);
-void srn_rq_flush(struct srn_qp *qp);
-int srn_qp_rx_begin(struct srn_stream *s, const struct srn_rdmap_header *h, u32 payload,
-		    struct srn_term_code *term);
-int srn_qp_rx_memory(struct srn_stream *s, gfp_t gfp);
-int srn_qp_rx_place(struct srn_stream *s, const u8 *data, u32 len, struct srn_term_code *term);
-int srn_qp_rx_end(struct srn_stream *s, struct srn_term_code *term);
-bool srn_qp_rx_middle(struct srn_stream *s, const struct srn_fpdu_middle *m);
-void srn_qp_rx_pause(struct srn_stream *s);
-void srn_qp_rx_done(struct srn_stream *s);
+int srn_qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata);
 
 #endif /* SRN_QP_H */

@@ -18,15 +18,6 @@
 	{ IB_QPS_RTS, "RTS" }, { IB_QPS_SQD, "SQD" }, { IB_QPS_SQE, "SQE" },		\
 	{ IB_QPS_ERR, "ERR" }
 
-#define SRN_WR_NAMES								\
-	{ SRN_WR_SEND, "Send" }, { SRN_WR_SEND_WITH_INV, "Send with Invalidate" },	\
-	{ SRN_WR_SEND_WITH_IMM, "Send with Immediate" }, { SRN_WR_WRITE, "Write" },	\
-	{ SRN_WR_WRITE_WITH_IMM, "Write with Immediate" }, { SRN_WR_READ, "Read" },	\
-	{ SRN_WR_READ_WITH_INV, "Read with Invalidate" },			\
-	{ SRN_WR_LOCAL_INV, "Local Invalidate" }, { SRN_WR_REG_MR, "Register" },	\
-	{ SRN_WR_FETCH_ADD, "Fetch and Add" }, { SRN_WR_CMP_SWAP, "Compare and Swap" },	\
-	{ SRN_WR_SWAP, "Swap" }, { SRN_WR_BIND_MW, "Bind" }
-
 TRACE_EVENT(srn_qp_state,
 	TP_PROTO(const struct srn_qp *qp, enum ib_qp_state to),
 	TP_ARGS(qp, to),
@@ -87,19 +78,18 @@ TRACE_EVENT(srn_send_begin,
 		__array(char, dev, IB_DEVICE_NAME_MAX)
 		__field(u32, qpn)
 		__field(u64, wr_id)
-		__field(u8, opcode)
+		__array(char, what, 32)
 		__field(u32, length)
 	),
 	TP_fast_assign(
 		strscpy(__entry->dev, dev_name(&qp->dev->ibdev.dev), IB_DEVICE_NAME_MAX);
 		__entry->qpn = qp->ibqp.qp_num;
 		__entry->wr_id = send->wqe.wr_id;
-		__entry->opcode = send->wqe.opcode;
+		strscpy(__entry->what, srn_wr_info(send)->name, 32);
 		__entry->length = send->length;
 	),
 	TP_printk("%s QP%u: %s of %u bytes, wr_id %llu", __entry->dev, __entry->qpn,
-		  __print_symbolic(__entry->opcode, SRN_WR_NAMES), __entry->length,
-		  __entry->wr_id)
+		  __entry->what, __entry->length, __entry->wr_id)
 );
 
 /* Of either queue, also where the consumer wants no completion. */

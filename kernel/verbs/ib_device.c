@@ -21,7 +21,9 @@
 #include "../memory/mw.h"
 #include "../memory/ring.h"
 #include "../qp/cq.h"
+#include "../qp/post.h"
 #include "../qp/qp.h"
+#include "../qp/receive.h"
 #include "../qp/rq.h"
 #include "../stream/linger.h"
 #include "ib_device.h"
@@ -240,7 +242,7 @@ static const struct ib_device_ops device_ops = {
 	.alloc_pd = srn_alloc_pd,
 	.alloc_ucontext = srn_alloc_ucontext,
 	.create_cq = srn_compat_create_cq,
-	.create_qp = srn_create_qp,
+	.create_qp = srn_qp_create,
 	.create_srq = srn_create_srq,
 	.dealloc_driver = srn_dealloc_driver,
 	.dealloc_mw = srn_dealloc_mw,
@@ -248,7 +250,7 @@ static const struct ib_device_ops device_ops = {
 	.dealloc_ucontext = srn_dealloc_ucontext,
 	.dereg_mr = srn_dereg_mr,
 	.destroy_cq = srn_destroy_cq,
-	.destroy_qp = srn_destroy_qp,
+	.destroy_qp = srn_qp_destroy,
 	.destroy_srq = srn_destroy_srq,
 	.device_group = &srn_settings_group,
 	.disassociate_ucontext = srn_disassociate_ucontext,
@@ -267,16 +269,16 @@ static const struct ib_device_ops device_ops = {
 	.map_mr_sg = srn_map_mr_sg,
 	.mmap = srn_ring_mmap,
 	.mmap_free = srn_ring_mmap_free,
-	.modify_qp = srn_modify_qp,
+	.modify_qp = srn_qp_modify,
 	.modify_srq = srn_modify_srq,
 	.poll_cq = srn_poll_cq,
-	.post_recv = srn_post_recv,
+	.post_recv = srn_receive_post,
 	.post_send = srn_post_send,
 	.post_srq_recv = srn_post_srq_recv,
 	.query_device = srn_query_device,
 	.query_gid = srn_query_gid,
 	.query_port = srn_query_port,
-	.query_qp = srn_query_qp,
+	.query_qp = srn_qp_query,
 	.query_srq = srn_query_srq,
 	.reg_user_mr = srn_compat_reg_user_mr,
 	.req_notify_cq = srn_req_notify_cq,

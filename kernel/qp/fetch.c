@@ -5,43 +5,8 @@
  */
 #include <linux/slab.h>
 
-#include "qp.h"
-
-/* What an opcode needs and allows. */
-static const struct {
-	bool user;		/* may come from a process */
-	bool kernel;
-	bool payload;		/* has scatter/gather entries */
-	bool can_inline;
-	u32 access;		/* of the entries */
-} opcodes[SRN_WR_OPCODES] = {
-	[SRN_WR_SEND] = { .user = true, .kernel = true, .payload = true, .can_inline = true },
-	[SRN_WR_SEND_WITH_INV] = {
-		.user = true, .kernel = true, .payload = true, .can_inline = true,
-	},
-	[SRN_WR_WRITE] = { .user = true, .kernel = true, .payload = true, .can_inline = true },
-	[SRN_WR_READ] = {
-		.user = true, .kernel = true, .payload = true, .access = IB_ACCESS_LOCAL_WRITE,
-	},
-	[SRN_WR_READ_WITH_INV] = {
-		.kernel = true, .payload = true, .access = IB_ACCESS_LOCAL_WRITE,
-	},
-	[SRN_WR_LOCAL_INV] = { .user = true, .kernel = true },
-	[SRN_WR_REG_MR] = { .kernel = true },
-	[SRN_WR_SEND_WITH_IMM] = {
-		.user = true, .kernel = true, .payload = true, .can_inline = true,
-	},
-	[SRN_WR_WRITE_WITH_IMM] = {
-		.user = true, .kernel = true, .payload = true, .can_inline = true,
-	},
-	[SRN_WR_FETCH_ADD] = {
-		.user = true, .kernel = true, .payload = true, .access = IB_ACCESS_LOCAL_WRITE,
-	},
-	[SRN_WR_CMP_SWAP] = {
-		.user = true, .kernel = true, .payload = true, .access = IB_ACCESS_LOCAL_WRITE,
-	},
-	[SRN_WR_BIND_MW] = { .user = true },
-};
+#include "fetch.h"
+#include "state.h"
 
 /*
  * Copy one WQE out of memory that its process may be changing. Only the copy is
@@ -59,11 +24,11 @@ static int fetch_copy(const struct srn_sq *sq, const struct srn_send_wqe *from,
 	memcpy(wqe, from, SRN_SEND_WQE_HEADER);
 	/* The lengths below are those of the copy. */
 	barrier();
-	if (wqe->opcode >= SRN_WR_OPCODES || !opcodes[wqe->opcode].user ||
+	if (wqe->opcode >= SRN_WR_OPCODES || !srn_wr_table[wqe->opcode].user ||
 	    wqe->flags & ~SRN_WR_FLAGS || wqe->num_sge > sq->max_sge)
 		return -EINVAL;
 	if (wqe->flags & SRN_WR_INLINE) {
-		if (!opcodes[wqe->opcode].can_inline || wqe->num_sge ||
+		if (!srn_wr_table[wqe->opcode].can_inline || wqe->num_sge ||
 		    wqe->inline_len > sq->max_inline)
 			return -EINVAL;
 		tail = wqe->inline_len;
@@ -76,7 +41,7 @@ static int fetch_copy(const struct srn_sq *sq, const struct srn_send_wqe *from,
 }
 
 /**
- * srn_sq_prepare - make room for work requests of a process, before the first one is taken over
+ * srn_fetch_prepare - make room for work requests of a process, before the first one is taken over
  * @qp: queue pair of a process
  *
  * Many queue pairs only receive, or stay idle. It cannot fail, as what is posted has to be
@@ -85,7 +50,7 @@ static int fetch_copy(const struct srn_sq *sq, const struct srn_send_wqe *from,
  *
  * Context: process, sleeps.
  */
-void srn_sq_prepare(struct srn_qp *qp)
+void srn_fetch_prepare(struct srn_qp *qp)
 {
 	struct srn_sq *sq = &qp->sq;
 	void *sends;
@@ -104,7 +69,7 @@ void srn_sq_prepare(struct srn_qp *qp)
 }
 
 /**
- * srn_sq_fetch - take over the next work request of a process
+ * srn_fetch_next - take over the next work request of a process
  * @qp: queue pair of a process
  * @flushing: to be flushed, so the process must go on ringing
  *
@@ -112,25 +77,27 @@ void srn_sq_prepare(struct srn_qp *qp)
  *
  * Return: true if sq.prod has moved. A ring that makes no sense fails the QP.
  */
-bool srn_sq_fetch(struct srn_qp *qp, bool flushing)
+bool srn_fetch_next(struct srn_qp *qp, bool flushing)
 {
 	struct srn_sq *sq = &qp->sq;
 	struct srn_send *send;
 	/* Acquire: the WQEs up to there are written. */
 	u32 ready = smp_load_acquire(&qp->ctrl->sq_prod) - sq->prod;
 
-	/* Acquire: pairs with srn_sq_prepare(). Its caller comes here next. */
+	/* Acquire: pairs with srn_fetch_prepare(). Its caller comes here next. */
 	if (!ready || !smp_load_acquire(&sq->sends))
 		return false;
 	send = srn_sq_slot(sq, sq->prod);
 	if (ready > sq->depth - (sq->prod - READ_ONCE(sq->cons))) {
-		srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, "send ring overrun");
+		srn_state_fail(qp, IB_EVENT_QP_FATAL, NULL, "send ring overrun");
 		return false;
 	}
 	if (!flushing && READ_ONCE(qp->ctrl->sq_kick))
 		WRITE_ONCE(qp->ctrl->sq_kick, SRN_KICK_NOT);
 	if (fetch_copy(sq, sq->user_ring + (size_t)(sq->prod & (sq->depth - 1)) * sq->user_stride,
 		       send)) {
+		if (send->wqe.opcode >= SRN_WR_OPCODES)
+			send->wqe.opcode = SRN_WR_SEND;
 		send->wqe.flags = SRN_WR_SIGNALED;
 		send->wqe.num_sge = 0;
 		send->status = IB_WC_LOC_QP_OP_ERR;
@@ -152,7 +119,7 @@ static u64 sum_of_lengths(const struct srn_send_wqe *wqe)
 }
 
 /**
- * srn_send_check - is a work request that has reached its turn valid?
+ * srn_fetch_check - is a work request that has reached its turn valid?
  * @qp: queue pair
  * @send: work request; its length is filled in
  *
@@ -160,7 +127,7 @@ static u64 sum_of_lengths(const struct srn_send_wqe *wqe)
  *
  * Return: enum ib_wc_status, IB_WC_SUCCESS if it may be executed.
  */
-int srn_send_check(struct srn_qp *qp, struct srn_send *send)
+int srn_fetch_check(struct srn_qp *qp, struct srn_send *send)
 {
 	struct srn_send_wqe *wqe = &send->wqe;
 	enum srn_mem_fault fault;
@@ -171,7 +138,7 @@ int srn_send_check(struct srn_qp *qp, struct srn_send *send)
 	if (srn_is_request(send) && !qp->sq.ord)
 		return IB_WC_LOC_QP_OP_ERR;
 	send->length = 0;
-	if (!opcodes[wqe->opcode].payload)
+	if (!srn_wr_table[wqe->opcode].payload)
 		return IB_WC_SUCCESS;
 	if (wqe->flags & SRN_WR_INLINE) {
 		send->length = wqe->inline_len;
@@ -182,38 +149,8 @@ int srn_send_check(struct srn_qp *qp, struct srn_send *send)
 		return IB_WC_LOC_LEN_ERR;
 	send->length = length;
 	fault = srn_mem_check_sges(&qp->ibqp, qp->kernel, wqe->sge, wqe->num_sge,
-				   opcodes[wqe->opcode].access);
+				   srn_wr_table[wqe->opcode].access);
 	return fault == SRN_MEM_OK ? IB_WC_SUCCESS : IB_WC_LOC_PROT_ERR;
-}
-
-static int kernel_opcode(enum ib_wr_opcode opcode)
-{
-	switch (opcode) {
-	case IB_WR_SEND:
-		return SRN_WR_SEND;
-	case IB_WR_SEND_WITH_INV:
-		return SRN_WR_SEND_WITH_INV;
-	case IB_WR_RDMA_WRITE:
-		return SRN_WR_WRITE;
-	case IB_WR_RDMA_READ:
-		return SRN_WR_READ;
-	case IB_WR_RDMA_READ_WITH_INV:
-		return SRN_WR_READ_WITH_INV;
-	case IB_WR_LOCAL_INV:
-		return SRN_WR_LOCAL_INV;
-	case IB_WR_REG_MR:
-		return SRN_WR_REG_MR;
-	case IB_WR_SEND_WITH_IMM:
-		return SRN_WR_SEND_WITH_IMM;
-	case IB_WR_RDMA_WRITE_WITH_IMM:
-		return SRN_WR_WRITE_WITH_IMM;
-	case IB_WR_ATOMIC_FETCH_AND_ADD:
-		return SRN_WR_FETCH_ADD;
-	case IB_WR_ATOMIC_CMP_AND_SWP:
-		return SRN_WR_CMP_SWAP;
-	default:
-		return -EINVAL;
-	}
 }
 
 static u16 kernel_flags(const struct srn_sq *sq, unsigned int flags)
@@ -255,55 +192,51 @@ static void kernel_sges(const struct ib_send_wr *wr, struct srn_send_wqe *wqe)
 	}
 }
 
-static void kernel_remote(const struct ib_send_wr *wr, struct srn_send *send)
+static u32 kernel_ex(const struct ib_send_wr *wr, u8 ex)
 {
+	switch (ex) {
+	case SRN_WR_EX_INVALIDATE:
+		return wr->ex.invalidate_rkey;
+	case SRN_WR_EX_IMMEDIATE:
+		return (__force u32)wr->ex.imm_data;
+	case SRN_WR_EX_SINK:
+		return wr->num_sge ? wr->sg_list[0].lkey : 0;
+	default:
+		return 0;
+	}
+}
+
+static void kernel_atomic(const struct ib_atomic_wr *wr, struct srn_send_wqe *wqe)
+{
+	bool swap = wqe->opcode == SRN_WR_CMP_SWAP;
+
+	wqe->remote_addr = wr->remote_addr;
+	wqe->rkey = wr->rkey;
+	wqe->swap_add = swap ? wr->swap : wr->compare_add;
+	wqe->compare = swap ? wr->compare_add : 0;
+}
+
+/* What a work request says but for its payload. */
+static void kernel_rest(const struct ib_send_wr *wr, struct srn_send *send)
+{
+	const struct srn_wr_info *info = srn_wr_info(send);
 	struct srn_send_wqe *wqe = &send->wqe;
 
-	switch (wqe->opcode) {
-	case SRN_WR_WRITE:
-	case SRN_WR_READ:
+	wqe->ex = kernel_ex(wr, info->ex);
+	if (info->kind == SRN_WR_KIND_WRITE || info->kind == SRN_WR_KIND_READ) {
 		wqe->remote_addr = rdma_wr(wr)->remote_addr;
 		wqe->rkey = rdma_wr(wr)->rkey;
-		break;
-	case SRN_WR_READ_WITH_INV:
-		wqe->remote_addr = rdma_wr(wr)->remote_addr;
-		wqe->rkey = rdma_wr(wr)->rkey;
-		wqe->ex = wr->num_sge ? wr->sg_list[0].lkey : 0;
-		break;
-	case SRN_WR_SEND_WITH_INV:
-	case SRN_WR_LOCAL_INV:
-		wqe->ex = wr->ex.invalidate_rkey;
-		break;
-	case SRN_WR_WRITE_WITH_IMM:
-		wqe->remote_addr = rdma_wr(wr)->remote_addr;
-		wqe->rkey = rdma_wr(wr)->rkey;
-		fallthrough;
-	case SRN_WR_SEND_WITH_IMM:
-		wqe->ex = (__force u32)wr->ex.imm_data;
-		break;
-	case SRN_WR_FETCH_ADD:
-		wqe->remote_addr = atomic_wr(wr)->remote_addr;
-		wqe->rkey = atomic_wr(wr)->rkey;
-		wqe->swap_add = atomic_wr(wr)->compare_add;
-		break;
-	case SRN_WR_CMP_SWAP:
-		wqe->remote_addr = atomic_wr(wr)->remote_addr;
-		wqe->rkey = atomic_wr(wr)->rkey;
-		wqe->swap_add = atomic_wr(wr)->swap;
-		wqe->compare = atomic_wr(wr)->compare_add;
-		break;
-	case SRN_WR_REG_MR:
+	} else if (info->kind == SRN_WR_KIND_ATOMIC) {
+		kernel_atomic(atomic_wr(wr), wqe);
+	} else if (wqe->opcode == SRN_WR_REG_MR) {
 		send->mr = reg_wr(wr)->mr;
 		wqe->rkey = reg_wr(wr)->key;
 		wqe->ex = reg_wr(wr)->access;
-		break;
-	default:
-		break;
 	}
 }
 
 /**
- * srn_sq_post - append one work request of a kernel consumer
+ * srn_fetch_post - append one work request of a kernel consumer
  * @qp: queue pair of a kernel consumer
  * @wr: work request
  *
@@ -311,9 +244,9 @@ static void kernel_remote(const struct ib_send_wr *wr, struct srn_send *send)
  *
  * Return: 0, -ENOMEM if the queue is full, -EINVAL for a bad request.
  */
-int srn_sq_post(struct srn_qp *qp, const struct ib_send_wr *wr)
+int srn_fetch_post(struct srn_qp *qp, const struct ib_send_wr *wr)
 {
-	int opcode = kernel_opcode(wr->opcode);
+	int opcode = srn_wr_table_find(wr->opcode);
 	struct srn_sq *sq = &qp->sq;
 	struct srn_send *send;
 	int ret = 0;
@@ -330,15 +263,15 @@ int srn_sq_post(struct srn_qp *qp, const struct ib_send_wr *wr)
 	send->wqe.wr_id = wr->wr_id;
 	send->wqe.opcode = opcode;
 	send->wqe.flags = kernel_flags(sq, wr->send_flags);
-	if (!opcodes[opcode].payload)
+	if (!srn_wr_table[opcode].payload)
 		send->wqe.num_sge = 0;
-	else if (wr->send_flags & IB_SEND_INLINE && opcodes[opcode].can_inline)
+	else if (wr->send_flags & IB_SEND_INLINE && srn_wr_table[opcode].can_inline)
 		ret = kernel_inline(sq, wr, &send->wqe);
 	else
 		kernel_sges(wr, &send->wqe);
 	if (ret)
 		return ret;
-	kernel_remote(wr, send);
+	kernel_rest(wr, send);
 	/* The transmitter looks at the slot when it sees the index. */
 	smp_store_release(&sq->prod, sq->prod + 1);
 	return 0;

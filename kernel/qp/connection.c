@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Life of a queue pair's connection: states, start, every kind of end.
+ * Life of a queue pair's connection: start, every kind of end.
  */
 #include <linux/log2.h>
 #include <linux/memcontrol.h>
@@ -10,108 +10,18 @@
 #include "../stream/linger.h"
 #include "../stream/service.h"
 #include "../stream/tx.h"
-#include "qp.h"
+#include "completion.h"
+#include "connection.h"
+#include "delivery.h"
+#include "placement.h"
 #include "qp_trace.h"
+#include "receive.h"
+#include "requester.h"
+#include "responder.h"
+#include "state.h"
 
 /* An orderly close that takes longer is made a disorderly one. */
 #define CLOSE_TIMEOUT	(10 * HZ)
-
-#define S(state) BIT(IB_QPS_##state)
-
-/*
- * States that may follow each state. RTR means no more than INIT in iWARP, but rdma_cm
- * passes through it on its way.
- */
-static const u8 followers[] = {
-	[IB_QPS_RESET] = S(RESET) | S(INIT) | S(ERR),
-	[IB_QPS_INIT] = S(RESET) | S(INIT) | S(RTR) | S(RTS) | S(ERR),
-	[IB_QPS_RTR] = S(RESET) | S(RTR) | S(RTS) | S(ERR),
-	[IB_QPS_RTS] = S(RTS) | S(SQD) | S(ERR),
-	[IB_QPS_SQD] = S(SQD) | S(ERR),
-	[IB_QPS_SQE] = 0,
-	[IB_QPS_ERR] = S(ERR) | S(RESET),
-};
-
-static const u32 hints[] = {
-	[IB_QPS_RTS] = SRN_QP_CONNECTED,
-	[IB_QPS_SQD] = SRN_QP_CONNECTED,
-	[IB_QPS_SQE] = SRN_QP_CONNECTED,
-	[IB_QPS_ERR] = SRN_QP_ERROR,
-};
-
-/**
- * srn_qp_set_state - the only place where a state changes
- * @qp: queue pair
- * @to: new state
- *
- * Context: state_lock held.
- *
- * Return: false if @to may not follow the present state.
- */
-bool srn_qp_set_state(struct srn_qp *qp, enum ib_qp_state to)
-{
-	lockdep_assert_held(&qp->state_lock);
-	if (!(followers[qp->state] & BIT(to)))
-		return false;
-	trace_srn_qp_state(qp, to);
-	WRITE_ONCE(qp->state, to);
-	if (!qp->map)
-		return true;
-	WRITE_ONCE(qp->ctrl->state, hints[to]);
-	if (to == IB_QPS_ERR)
-		WRITE_ONCE(qp->ctrl->sq_kick, SRN_KICK_NOW);
-	/* Receives are rung for only to have them flushed. */
-	WRITE_ONCE(qp->ctrl->rq_kick, to == IB_QPS_ERR);
-	return true;
-}
-
-/**
- * srn_qp_bind - a connection is about to be set up for a queue pair
- * @qp: queue pair
- * @conn: the connection; a reference is taken
- *
- * Context: any.
- *
- * Return: 0, -EINVAL if the QP is not in INIT or RTR, -EISCONN if it has a connection.
- */
-int srn_qp_bind(struct srn_qp *qp, struct srn_conn *conn)
-{
-	unsigned long flags;
-	int ret = 0;
-
-	spin_lock_irqsave(&qp->state_lock, flags);
-	if (qp->state != IB_QPS_INIT && qp->state != IB_QPS_RTR)
-		ret = -EINVAL;
-	else if (qp->conn)
-		ret = -EISCONN;
-	if (!ret) {
-		conn->ops->get(conn);
-		qp->conn = conn;
-	}
-	spin_unlock_irqrestore(&qp->state_lock, flags);
-	return ret;
-}
-
-/**
- * srn_qp_unbind - the set-up failed
- * @qp: queue pair
- * @conn: the connection that was bound
- *
- * Context: any.
- */
-void srn_qp_unbind(struct srn_qp *qp, struct srn_conn *conn)
-{
-	unsigned long flags;
-	bool mine;
-
-	spin_lock_irqsave(&qp->state_lock, flags);
-	mine = qp->conn == conn;
-	if (mine)
-		qp->conn = NULL;
-	spin_unlock_irqrestore(&qp->state_lock, flags);
-	if (mine)
-		conn->ops->put(conn);
-}
 
 static void conn_reset(struct srn_qp *qp, const struct srn_conn_params *params)
 {
@@ -131,7 +41,7 @@ static void conn_reset(struct srn_qp *qp, const struct srn_conn_params *params)
 }
 
 /**
- * srn_qp_connect - hand a connected socket to a queue pair
+ * srn_connection_start - hand a connected socket to a queue pair
  * @qp: queue pair, which was bound to @conn and may have got another one since
  * @conn: connection of @sock
  * @sock: socket in full operation; the QP's if this succeeds
@@ -139,8 +49,8 @@ static void conn_reset(struct srn_qp *qp, const struct srn_conn_params *params)
  *
  * Context: process, sleeps.
  */
-int srn_qp_connect(struct srn_qp *qp, const struct srn_conn *conn, struct socket *sock,
-		   const struct srn_conn_params *params)
+int srn_connection_start(struct srn_qp *qp, const struct srn_conn *conn, struct socket *sock,
+			 const struct srn_conn_params *params)
 {
 	struct srn_stream_params stream_params = {
 		.counters = qp->dev->counters, .crc = params->crc,
@@ -157,7 +67,7 @@ int srn_qp_connect(struct srn_qp *qp, const struct srn_conn *conn, struct socket
 		srn_sock_set_rate(sock, qp->rate_limit);
 
 	spin_lock_irq(&qp->state_lock);
-	ok = qp->conn == conn && qp->state != IB_QPS_RTS && srn_qp_set_state(qp, IB_QPS_RTS);
+	ok = qp->conn == conn && qp->state != IB_QPS_RTS && srn_state_set(qp, IB_QPS_RTS);
 	spin_unlock_irq(&qp->state_lock);
 	if (!ok) {
 		srn_stream_detach(&qp->stream);
@@ -170,51 +80,14 @@ int srn_qp_connect(struct srn_qp *qp, const struct srn_conn *conn, struct socket
 }
 
 /**
- * srn_qp_fail - the connection of a queue pair ends, or it never gets one
- * @qp: queue pair
- * @event: asynchronous event to raise, or 0
- * @term: tell the peer why with a Terminate, or NULL
- * @reason: for the log, or NULL
- *
- * Only the first call counts. The rest is done by end_work.
- *
- * Context: any.
- *
- * Return: this was the first one.
- */
-bool srn_qp_fail(struct srn_qp *qp, enum ib_event_type event, const struct srn_term_code *term,
-		 const char *reason)
-{
-	unsigned long flags;
-	bool first;
-
-	spin_lock_irqsave(&qp->state_lock, flags);
-	first = qp->state != IB_QPS_ERR && srn_qp_set_state(qp, IB_QPS_ERR);
-	if (first) {
-		qp->end_event = event;
-		qp->end_terminate = term;
-		if (term)
-			qp->end_term = *term;
-		queue_work(srn_wq, &qp->end_work);
-	}
-	/* What the peer sent in front of its FIN says more than the FIN. */
-	if (!first && event && READ_ONCE(qp->peer_closed) && !qp->ended && !qp->end_event)
-		qp->end_event = event;
-	spin_unlock_irqrestore(&qp->state_lock, flags);
-	if (first && reason)
-		srn_qp_notice(qp, "%s\n", reason);
-	return first;
-}
-
-/**
- * srn_qp_abort - end the connection now
+ * srn_connection_abort - end the connection now
  * @qp: queue pair
  *
  * Context: process, sleeps; the queues are flushed when it returns.
  */
-void srn_qp_abort(struct srn_qp *qp)
+void srn_connection_abort(struct srn_qp *qp)
 {
-	srn_qp_fail(qp, 0, NULL, NULL);
+	srn_state_fail(qp, 0, NULL, NULL);
 	flush_work(&qp->end_work);
 }
 
@@ -222,11 +95,11 @@ static void close_timed_out(struct work_struct *work)
 {
 	struct srn_qp *qp = container_of(to_delayed_work(work), struct srn_qp, close_work);
 
-	srn_qp_fail(qp, 0, NULL, "peer did not close in time");
+	srn_state_fail(qp, 0, NULL, "peer did not close in time");
 }
 
 /**
- * srn_qp_close - end the connection in an orderly way
+ * srn_connection_close - end the connection in an orderly way
  * @qp: queue pair
  *
  * What is posted is transmitted, the peer is told, and its close is awaited up to a
@@ -236,7 +109,7 @@ static void close_timed_out(struct work_struct *work)
  *
  * Return: 0, or -EINVAL if there is no connection.
  */
-int srn_qp_close(struct srn_qp *qp)
+int srn_connection_close(struct srn_qp *qp)
 {
 	bool close, connecting;
 	unsigned long flags;
@@ -244,14 +117,14 @@ int srn_qp_close(struct srn_qp *qp)
 
 	spin_lock_irqsave(&qp->state_lock, flags);
 	connecting = qp->conn && (qp->state == IB_QPS_INIT || qp->state == IB_QPS_RTR);
-	close = qp->state == IB_QPS_RTS && srn_qp_set_state(qp, IB_QPS_SQD);
+	close = qp->state == IB_QPS_RTS && srn_state_set(qp, IB_QPS_SQD);
 	if (close)
 		queue_delayed_work(srn_wq, &qp->close_work, CLOSE_TIMEOUT);
 	ret = qp->state == IB_QPS_SQD || qp->state == IB_QPS_ERR ? 0 : -EINVAL;
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 	if (connecting) {
 		/* It may have got its connection by now, which then ends at once. */
-		srn_qp_fail(qp, 0, NULL, NULL);
+		srn_state_fail(qp, 0, NULL, NULL);
 		return 0;
 	}
 	if (close)
@@ -277,43 +150,38 @@ static void qp_ended(struct srn_stream *s, enum srn_stream_end why)
 	switch (why) {
 	case SRN_END_PEER_CLOSED:
 		WRITE_ONCE(qp->peer_closed, true);
-		srn_qp_fail(qp, 0, NULL, NULL);
+		srn_state_fail(qp, 0, NULL, NULL);
 		break;
 	case SRN_END_BROKEN:
 		WRITE_ONCE(qp->peer_closed, true);
-		if (srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, "connection lost"))
+		if (srn_state_fail(qp, IB_EVENT_QP_FATAL, NULL, "connection lost"))
 			srn_count(qp->dev->counters, SRN_COUNT_LOST);
 		break;
 	case SRN_END_LOCAL:
-		srn_qp_fail(qp, IB_EVENT_QP_FATAL, &srn_term_local,
-			    "memory of a message in transmission became invalid");
+		srn_state_fail(qp, IB_EVENT_QP_FATAL, &srn_state_local_error,
+			       "memory of a message in transmission became invalid");
 		break;
 	case SRN_END_VIOLATION:
 		srn_qp_notice(qp, "ended by Terminate: layer %u, type %u, code 0x%02x\n",
 			      s->term.layer, s->term.etype, s->term.ecode);
-		srn_qp_fail(qp, violation_event(s->term), &s->term, NULL);
+		srn_state_fail(qp, violation_event(s->term), &s->term, NULL);
 		break;
 	}
 }
 
-/* Something went wrong here that the peer has no part in. RFC 5040 section 7.1. */
-const struct srn_term_code srn_term_local = {
-	SRN_LAYER_RDMAP, SRN_RDMAP_CATASTROPHIC, 0,
-};
-
-const struct srn_stream_ops srn_qp_stream_ops = {
-	.tx_next = srn_qp_tx_next,
-	.tx_built = srn_qp_tx_built,
-	.tx_pushed = srn_qp_tx_pushed,
-	.tx_idle = srn_qp_tx_idle,
-	.tx_deferred = srn_qp_tx_deferred,
-	.rx_begin = srn_qp_rx_begin,
-	.rx_memory = srn_qp_rx_memory,
-	.rx_middle = srn_qp_rx_middle,
-	.rx_place = srn_qp_rx_place,
-	.rx_end = srn_qp_rx_end,
-	.rx_pause = srn_qp_rx_pause,
-	.rx_done = srn_qp_rx_done,
+static const struct srn_stream_ops stream_ops = {
+	.tx_next = srn_requester_next,
+	.tx_built = srn_requester_built,
+	.tx_pushed = srn_requester_pushed,
+	.tx_idle = srn_requester_idle,
+	.tx_deferred = srn_requester_deferred,
+	.rx_begin = srn_placement_begin,
+	.rx_memory = srn_responder_memory,
+	.rx_middle = srn_placement_continue,
+	.rx_place = srn_placement_place,
+	.rx_end = srn_delivery_end,
+	.rx_pause = srn_placement_pause,
+	.rx_done = srn_delivery_done,
 	.ended = qp_ended,
 };
 
@@ -340,7 +208,7 @@ static bool stop_stream(struct srn_qp *qp)
 	if (READ_ONCE(qp->peer_closed)) {
 		srn_stream_drain(&qp->stream);
 		if (qp->stream.rx_starved || !srn_fpdu_at_boundary(&qp->stream.parser))
-			srn_qp_fail(qp, IB_EVENT_QP_FATAL, NULL, NULL);
+			srn_state_fail(qp, IB_EVENT_QP_FATAL, NULL, NULL);
 	}
 	if (qp->end_terminate) {
 		trace_srn_terminate_sent(qp, &qp->end_term);
@@ -350,7 +218,7 @@ static bool stop_stream(struct srn_qp *qp)
 	srn_linger(qp->dev, sock);
 	kfree(qp->irq.slots);
 	qp->irq.slots = NULL;
-	srn_recv_flush(qp);
+	srn_receive_flush_taken(qp);
 	return true;
 }
 
@@ -378,8 +246,8 @@ static void qp_end_work(struct work_struct *work)
 	conn = qp->conn;
 	qp->conn = NULL;
 	spin_unlock_irq(&qp->state_lock);
-	srn_sq_flush(qp);
-	srn_rq_flush(qp);
+	srn_completion_flush(qp);
+	srn_receive_flush(qp);
 	if (qp->end_event)
 		raise_event(qp, qp->end_event);
 	if (qp->srq && connected)
@@ -392,30 +260,30 @@ static void qp_end_work(struct work_struct *work)
 }
 
 /**
- * srn_qp_state_init - prepare a new queue pair's state machine
+ * srn_connection_init - prepare a new queue pair's state machine
  * @qp: queue pair; what its connections take is charged to the process that makes it
  *
- * Context: process. srn_qp_state_exit() undoes it.
+ * Context: process. srn_connection_exit() undoes it.
  */
-void srn_qp_state_init(struct srn_qp *qp)
+void srn_connection_init(struct srn_qp *qp)
 {
 	qp->state = IB_QPS_RESET;
 	spin_lock_init(&qp->state_lock);
 	mutex_init(&qp->conn_mutex);
 	INIT_WORK(&qp->end_work, qp_end_work);
 	INIT_DELAYED_WORK(&qp->close_work, close_timed_out);
-	srn_stream_init(&qp->stream, &srn_qp_stream_ops,
+	srn_stream_init(&qp->stream, &stream_ops,
 			qp->kernel ? NULL : get_mem_cgroup_from_mm(current->mm));
 	srn_doorbell_init(qp);
 }
 
 /**
- * srn_qp_state_exit - undo srn_qp_state_init()
+ * srn_connection_exit - undo srn_connection_init()
  * @qp: queue pair that has no connection and gets none
  *
  * Context: process, sleeps.
  */
-void srn_qp_state_exit(struct srn_qp *qp)
+void srn_connection_exit(struct srn_qp *qp)
 {
 	srn_stream_exit(&qp->stream);
 	mem_cgroup_put(qp->stream.payer);

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Completions of the send queue, in order.
+ */
+#include "completion.h"
+#include "cq.h"
+#include "doorbell.h"
+#include "fetch.h"
+#include "qp_trace.h"
+#include "state.h"
+
+/*
+ * Complete the oldest work request. Its slot is given back before its completion can
+ * be seen: who polls the completion may post at once. Return: a CQE was written.
+ */
+static bool complete_one(struct srn_qp *qp, u8 status)
+{
+	struct srn_sq *sq = &qp->sq;
+	const struct srn_send *send = srn_sq_slot(sq, sq->cons);
+	bool wanted = status != IB_WC_SUCCESS || send->wqe.flags & SRN_WR_SIGNALED;
+	struct srn_cqe cqe = {
+		.wr_id = send->wqe.wr_id,
+		.byte_len = status == IB_WC_SUCCESS ? send->length : 0,
+		.qp_num = qp->ibqp.qp_num,
+		.status = status,
+		.opcode = srn_wr_info(send)->completes_as,
+	};
+	bool lost;
+
+	trace_srn_send_complete(qp, &cqe);
+	WRITE_ONCE(sq->cons, sq->cons + 1);
+	if (qp->map)
+		/* Before the index of the completion. */
+		smp_store_release(&qp->ctrl->sq_cons, sq->cons);
+	lost = wanted && srn_cq_push(qp->scq, &cqe);
+	if (lost)
+		srn_state_fail(qp, IB_EVENT_QP_FATAL, NULL, "send CQ overflowed");
+	if (qp->map && (!wanted || lost))
+		/* Nobody polls for it. Release: its slot has been read. */
+		smp_store_release(&qp->ctrl->sq_silent, ++sq->silent);
+	return wanted;
+}
+
+/* Complete a few that are done. Return: how many; fewer than allowed if there is no other. */
+static u32 complete_done(struct srn_qp *qp, u32 most, bool *written, bool *failed)
+{
+	struct srn_sq *sq = &qp->sq;
+	struct srn_send *send;
+	u32 done = 0;
+
+	lockdep_assert_held(&sq->lock);
+	while (done < most && sq->cons != sq->sent) {
+		send = srn_sq_slot(sq, sq->cons);
+		if (srn_is_request(send) && !send->finished)
+			break;
+		*failed |= send->status != IB_WC_SUCCESS;
+		*written |= complete_one(qp, send->status);
+		done++;
+	}
+	return done;
+}
+
+/**
+ * srn_completion_run - complete what is done, in order
+ * @qp: queue pair
+ *
+ * Whatever is done later has somebody of its own to complete it.
+ *
+ * Context: any, sq.lock not held, no memory access open. Notifies.
+ */
+void srn_completion_run(struct srn_qp *qp)
+{
+	bool written = false, failed = false;
+	u32 left = qp->sq.depth, most, done;
+	struct srn_sq *sq = &qp->sq;
+	unsigned long flags;
+
+	do {
+		most = min_t(u32, left, SRN_COMPLETE_AT_ONCE);
+		spin_lock_irqsave(&sq->lock, flags);
+		done = complete_done(qp, most, &written, &failed);
+		spin_unlock_irqrestore(&sq->lock, flags);
+		left -= done;
+	} while (left && done == most);
+	if (written)
+		srn_cq_notify(qp->scq, failed);
+}
+
+/* Flush a few, whether the kernel has them already or not. Return: as complete_done(). */
+static u32 flush_outstanding(struct srn_qp *qp, u32 most, bool *written)
+{
+	struct srn_sq *sq = &qp->sq;
+	struct srn_send *send;
+	u32 done = 0;
+	u8 status;
+
+	lockdep_assert_held(&sq->lock);
+	for (; done < most; done++) {
+		if (sq->cons == sq->prod && !(qp->map && srn_fetch_next(qp, true)))
+			break;
+		sq->next = sq->prod;
+		send = srn_sq_slot(sq, sq->cons);
+		status = send->status;
+		if (status == IB_WC_SUCCESS &&
+		    (sq->cons == sq->sent || (srn_is_request(send) && !send->finished)))
+			status = IB_WC_WR_FLUSH_ERR;
+		if (sq->cons == sq->sent)
+			sq->sent++;
+		*written |= complete_one(qp, status);
+	}
+	return done;
+}
+
+/**
+ * srn_completion_flush - complete everything that is outstanding, in order
+ * @qp: queue pair in ERR whose stream has been stopped
+ *
+ * A request that was executed completely succeeds, one that carries an error gets
+ * it, all others are flushed. A process that goes on posting meanwhile rings for what comes
+ * after one ring's worth.
+ *
+ * Context: any, sq.lock not held. Notifies.
+ */
+void srn_completion_flush(struct srn_qp *qp)
+{
+	u32 left = qp->sq.depth, most, done = 0;
+	struct srn_sq *sq = &qp->sq;
+	bool written = false;
+	unsigned long flags;
+
+	do {
+		most = min_t(u32, left, SRN_COMPLETE_AT_ONCE);
+		spin_lock_irqsave(&sq->lock, flags);
+		/* It may have been reset while the caller came here. */
+		if (!READ_ONCE(qp->ended)) {
+			spin_unlock_irqrestore(&sq->lock, flags);
+			break;
+		}
+		/* What is posted from here on is rung for, so one look is enough. */
+		if (qp->map && left == sq->depth)
+			srn_doorbell_rearm(qp);
+		done = flush_outstanding(qp, most, &written);
+		spin_unlock_irqrestore(&sq->lock, flags);
+		left -= done;
+	} while (left && done == most);
+	if (written)
+		srn_cq_notify(qp->scq, true);
+}

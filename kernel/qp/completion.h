@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Completions of the send queue, in order.
+ */
+#ifndef SRN_COMPLETION_H
+#define SRN_COMPLETION_H
+
+#include "qp.h"
+
+void srn_completion_run(struct srn_qp *qp);
+void srn_completion_flush(struct srn_qp *qp);
+
+#endif /* SRN_COMPLETION_H */

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Life of a queue pair's connection.
+ */
+#ifndef SRN_CONNECTION_H
+#define SRN_CONNECTION_H
+
+#include "qp.h"
+
+/* What the set-up agreed on. */
+struct srn_conn_params {
+	bool crc;
+	bool tx_markers;	/* the peer wants them */
+	bool rx_markers;	/* we do */
+	enum srn_tx_hold hold_tx;
+	bool rtr_send_may_come;	/* the first FPDU may be an empty Send that is no message */
+	enum srn_rtr rtr;
+	u32 ird;
+	u32 ord;
+};
+
+void srn_connection_init(struct srn_qp *qp);
+void srn_connection_exit(struct srn_qp *qp);
+int srn_connection_start(struct srn_qp *qp, const struct srn_conn *conn, struct socket *sock,
+			 const struct srn_conn_params *params);
+void srn_connection_abort(struct srn_qp *qp);
+int srn_connection_close(struct srn_qp *qp);
+
+#endif /* SRN_CONNECTION_H */

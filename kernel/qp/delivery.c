@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * What a complete message means. RFC 5040 sections 5 and 8.
+ */
+#include "../memory/invalidate.h"
+#include "../stream/tx.h"
+#include "completion.h"
+#include "delivery.h"
+#include "placement.h"
+#include "qp_trace.h"
+#include "receive.h"
+#include "requests.h"
+#include "responder.h"
+#include "state.h"
+
+static struct srn_qp *stream_qp(struct srn_stream *s)
+{
+	return container_of(s, struct srn_qp, stream);
+}
+
+static int end_read_response(struct srn_qp *qp)
+{
+	struct srn_qp_rx *rx = &qp->rx;
+	struct srn_send *send;
+	u32 index;
+
+	srn_cursor_release(&rx->read);
+	rx->notify_send = true;
+	send = srn_requests_oldest(qp, &index);
+	if (send && send->wqe.opcode == SRN_WR_READ_WITH_INV && send->wqe.ex) {
+		srn_placement_pause(&qp->stream);
+		if (srn_invalidate(&qp->ibqp, send->wqe.ex, false)) {
+			send->status = IB_WC_LOC_ACCESS_ERR;
+			srn_state_fail(qp, IB_EVENT_QP_ACCESS_ERR, NULL,
+				       "cannot invalidate after a Read");
+		}
+	}
+	srn_requests_done(qp);
+	return 0;
+}
+
+static int end_send(struct srn_qp *qp, struct srn_term_code *term)
+{
+	const struct srn_opcode_info *info = &srn_opcodes[qp->rx.header.opcode];
+	u32 length = qp->rx.header.mo + qp->rx.payload;
+	u16 flags = info->solicited ? SRN_CQE_SOLICITED : 0;
+	struct srn_qp_rx *rx = &qp->rx;
+	u32 ex = rx->header.stag;
+	int ret;
+
+	srn_cursor_release(&rx->recv);
+	if (info->invalidates) {
+		srn_placement_pause(&qp->stream);
+		ret = srn_invalidate(&qp->ibqp, rx->header.stag, true);
+		if (ret) {
+			*term = SRN_TERM(SRN_LAYER_RDMAP, SRN_RDMAP_REMOTE_PROTECTION,
+					 ret == -ENOENT ? SRN_PROT_INVALID_STAG :
+					 SRN_PROT_CANNOT_INVALIDATE);
+			srn_receive_fail(qp, IB_WC_REM_INV_REQ_ERR);
+			return -EPROTO;
+		}
+		flags |= SRN_CQE_WITH_INV;
+	}
+	if (info->immediate) {
+		flags |= SRN_CQE_WITH_IMM;
+		ex = (__force u32)cpu_to_be32(ex);
+	}
+	srn_receive_complete(qp, IB_WC_RECV, IB_WC_SUCCESS, length, flags, ex);
+	return 0;
+}
+
+/* Immediate Data: what verbs call a Write with Immediate ends with it. */
+static int end_immediate(struct srn_qp *qp)
+{
+	const struct srn_opcode_info *info = &srn_opcodes[qp->rx.header.opcode];
+	struct srn_qp_rx *rx = &qp->rx;
+	struct srn_wire_immediate w;
+
+	memcpy(&w, rx->control, sizeof(w));
+	srn_cursor_release(&rx->recv);
+	srn_receive_complete(qp, IB_WC_RECV_RDMA_WITH_IMM, IB_WC_SUCCESS, rx->write_len,
+			     SRN_CQE_WITH_IMM | (info->solicited ? SRN_CQE_SOLICITED : 0),
+			     (__force u32)w.data);
+	rx->write_len = 0;
+	return 0;
+}
+
+static int end_atomic_response(struct srn_qp *qp, struct srn_term_code *term)
+{
+	struct srn_wire_atomic_response w;
+	enum srn_mem_fault fault;
+	struct srn_send *send;
+	struct srn_cursor c;
+	u32 index;
+	u64 value;
+
+	memcpy(&w, qp->rx.control, sizeof(w));
+	value = be64_to_cpu(w.original);
+	/* It was there when the message began, and nobody else removes it. */
+	send = srn_requests_oldest(qp, &index);
+	if (be32_to_cpu(w.id) != index) {
+		*term = SRN_TERM(SRN_LAYER_RDMAP, SRN_RDMAP_REMOTE_OPERATION,
+				 SRN_OPER_UNSPECIFIED);
+		return -EPROTO;
+	}
+	c = srn_qp_cursor(qp, send->wqe.sge, send->wqe.num_sge, qp->kernel, IB_ACCESS_LOCAL_WRITE);
+	fault = srn_cursor_write(&c, (const u8 *)&value, sizeof(value));
+	srn_cursor_release(&c);
+	if (fault != SRN_MEM_OK) {
+		send->status = IB_WC_LOC_PROT_ERR;
+		*term = srn_state_local_error;
+		return -EPROTO;
+	}
+	qp->rx.notify_send = true;
+	srn_requests_done(qp);
+	return 0;
+}
+
+/* What a Read or atomic completes with that the peer has refused. */
+static u8 request_status(struct srn_term_code code)
+{
+	if (code.layer != SRN_LAYER_RDMAP)
+		return IB_WC_REM_OP_ERR;
+	if (code.etype == SRN_RDMAP_REMOTE_PROTECTION)
+		return IB_WC_REM_ACCESS_ERR;
+	/* It does not speak RFC 7306, or not to an address that is not aligned. */
+	if (code.etype == SRN_RDMAP_REMOTE_OPERATION &&
+	    (code.ecode == SRN_OPER_OPCODE || code.ecode == SRN_OPER_STREAM))
+		return IB_WC_REM_INV_REQ_ERR;
+	return IB_WC_REM_OP_ERR;
+}
+
+/* The peer ends the stream because of something that we did. */
+static void end_terminate(struct srn_qp *qp)
+{
+	struct srn_terminate t;
+	struct srn_send *send;
+	bool about_request;
+	u32 index;
+
+	qp->stream.rx_stopped = true;
+	if (srn_get_terminate(qp->rx.control, qp->rx.control_len, &t)) {
+		srn_state_fail(qp, IB_EVENT_QP_FATAL, NULL, "peer sent a malformed Terminate");
+		return;
+	}
+	trace_srn_terminate_received(qp, &t.code);
+	srn_qp_notice(qp, "peer sent Terminate: layer %u, type %u, code 0x%02x%s%s\n", t.code.layer,
+		      t.code.etype, t.code.ecode, t.has_header ? ", about " : "",
+		      t.has_header ? srn_opcodes[t.header.opcode].name : "");
+	about_request = t.has_header ? !t.header.tagged && t.header.qn == SRN_QN_READ_REQUEST :
+			t.code.layer == SRN_LAYER_RDMAP &&
+			t.code.etype == SRN_RDMAP_REMOTE_PROTECTION;
+	send = srn_requests_oldest(qp, &index);
+	if (about_request && send)
+		send->status = request_status(t.code);
+	srn_state_fail(qp, IB_EVENT_QP_FATAL, NULL, NULL);
+}
+
+/**
+ * srn_delivery_end - a segment is complete and its CRC is good
+ * @s: stream of the queue pair
+ * @term: reason, on failure
+ *
+ * Delivers the message if it was the last one of it. Context: the receiver.
+ *
+ * Return: 0 or -EPROTO.
+ */
+int srn_delivery_end(struct srn_stream *s, struct srn_term_code *term)
+{
+	struct srn_qp *qp = stream_qp(s);
+	struct srn_qp_rx *rx = &qp->rx;
+
+	if (!srn_sequence_advance(&rx->sequence, &rx->header, rx->payload)) {
+		if (rx->sequence.rtr && rx->header.opcode == SRN_OP_READ_RESPONSE)
+			srn_requests_rtr_done(qp);
+		return 0;
+	}
+	switch (rx->header.opcode) {
+	case SRN_OP_WRITE:
+		return 0;
+	case SRN_OP_READ_RESPONSE:
+		return end_read_response(qp);
+	case SRN_OP_READ_REQUEST:
+		return srn_responder_read(qp, term);
+	case SRN_OP_ATOMIC_REQUEST:
+		return srn_responder_atomic(qp, term);
+	case SRN_OP_ATOMIC_RESPONSE:
+		return end_atomic_response(qp, term);
+	case SRN_OP_IMM:
+	case SRN_OP_IMM_SE:
+		return end_immediate(qp);
+	case SRN_OP_TERMINATE:
+		end_terminate(qp);
+		return 0;
+	default:
+		return end_send(qp, term);
+	}
+}
+
+/**
+ * srn_delivery_done - a receive pass is over: report what it completed
+ * @s: stream of the queue pair
+ *
+ * Context: the receiver.
+ */
+void srn_delivery_done(struct srn_stream *s)
+{
+	struct srn_qp *qp = stream_qp(s);
+	struct srn_qp_rx *rx = &qp->rx;
+
+	if (rx->notify_send) {
+		rx->notify_send = false;
+		srn_completion_run(qp);
+		/* An orderly close waits for the last Read: it sets SQD, then looks at sq.cons. */
+		smp_mb();
+		if (READ_ONCE(qp->state) == IB_QPS_SQD)
+			srn_tx_kick_async(&qp->stream);
+	}
+	srn_receive_notify(qp);
+}

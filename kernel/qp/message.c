@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Messages that are made here, not by the consumer.
+ */
+#include "message.h"
+
+/**
+ * srn_message_bytes - a message's payload lies in kernel memory of our own
+ * @qp: queue pair
+ * @msg: message; gets source and length
+ * @data: payload, until the message is in FPDUs
+ * @len: bytes
+ *
+ * Context: the active transmitter.
+ */
+void srn_message_bytes(struct srn_qp *qp, struct srn_tx_msg *msg, const void *data, u32 len)
+{
+	qp->tx.sge = (struct srn_sge) {
+		.addr = (uintptr_t)data, .length = len, .lkey = SRN_LOCAL_DMA_LKEY,
+	};
+	msg->source = srn_qp_cursor(qp, &qp->tx.sge, 1, true, 0);
+	msg->length = len;
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Where the bytes of each segment go. RFC 5040 section 5, RFC 5041 sections 5 and 7.
+ */
+#include "placement.h"
+#include "receive.h"
+#include "requests.h"
+#include "state.h"
+
+static struct srn_qp *stream_qp(struct srn_stream *s)
+{
+	return container_of(s, struct srn_qp, stream);
+}
+
+/* Faults of memory that a peer writes to, or reads from. */
+static struct srn_term_code write_fault(enum srn_mem_fault fault)
+{
+	switch (fault) {
+	case SRN_MEM_NO_ACCESS:
+		return SRN_TERM(SRN_LAYER_RDMAP, SRN_RDMAP_REMOTE_PROTECTION, SRN_PROT_ACCESS);
+	case SRN_MEM_WRONG_PD:
+		return SRN_TERM(SRN_LAYER_DDP, SRN_DDP_TAGGED_BUFFER, SRN_TAGGED_NOT_ASSOCIATED);
+	case SRN_MEM_WRAP:
+		return SRN_TERM(SRN_LAYER_DDP, SRN_DDP_TAGGED_BUFFER, SRN_TAGGED_WRAP);
+	case SRN_MEM_BOUNDS:
+		return SRN_TERM(SRN_LAYER_DDP, SRN_DDP_TAGGED_BUFFER, SRN_TAGGED_BOUNDS);
+	default:
+		return SRN_TERM(SRN_LAYER_DDP, SRN_DDP_TAGGED_BUFFER, SRN_TAGGED_INVALID_STAG);
+	}
+}
+
+/* Begin anew with other entries. */
+static void cursor_start(struct srn_qp *qp, struct srn_cursor *c, const struct srn_sge *sge,
+			 u32 num, bool kernel, u32 access)
+{
+	srn_cursor_release(c);
+	*c = srn_qp_cursor(qp, sge, num, kernel, access);
+}
+
+static int begin_write(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 payload,
+		       struct srn_term_code *term)
+{
+	struct srn_qp_rx *rx = &qp->rx;
+	struct srn_cursor *c = &rx->write;
+	enum srn_mem_fault fault;
+
+	rx->target = c;
+	rx->write_len = payload + (rx->write_open ? rx->write_len : 0);
+	rx->write_open = !h->last;
+	/* STag and offset of an empty Write mean nothing, RFC 5041 section 5.1. */
+	if (!payload)
+		return 0;
+	if (!(READ_ONCE(qp->access) & IB_ACCESS_REMOTE_WRITE)) {
+		*term = write_fault(SRN_MEM_NO_ACCESS);
+		return -EPROTO;
+	}
+	/* The next segment of the same message: the region in hand serves again. */
+	if (c->held && READ_ONCE(c->held->stag) == h->stag) {
+		fault = srn_mem_check(c->held, c->pd, h->to, payload, c->access);
+		if (fault != SRN_MEM_OK) {
+			*term = write_fault(fault);
+			return -EPROTO;
+		}
+		rx->write_sge.addr = h->to;
+		rx->write_sge.length = payload;
+		c->index = 0;
+		c->offset = 0;
+		return 0;
+	}
+	rx->write_sge = (struct srn_sge) { .addr = h->to, .length = payload, .lkey = h->stag };
+	cursor_start(qp, c, &rx->write_sge, 1, false, IB_ACCESS_REMOTE_WRITE);
+	return 0;
+}
+
+static bool is_response(const struct srn_rdmap_header *h)
+{
+	return h->opcode == SRN_OP_READ_RESPONSE || h->opcode == SRN_OP_ATOMIC_RESPONSE;
+}
+
+/* What the peer has to answer next, where the segment is an answer. Return: the request. */
+static struct srn_send *oldest_request(struct srn_qp *qp, const struct srn_rdmap_header *h,
+				       struct srn_request *oldest)
+{
+	struct srn_send *send = NULL;
+	u32 index;
+
+	oldest->kind = SRN_REQUEST_NONE;
+	if (is_response(h))
+		send = srn_requests_oldest(qp, &index);
+	if (!send)
+		return NULL;
+	oldest->kind = srn_is_atomic(send) ? SRN_REQUEST_ATOMIC : SRN_REQUEST_READ;
+	oldest->sink_stag = srn_sink_stag(index);
+	oldest->length = send->length;
+	return send;
+}
+
+static void begin_read_response(struct srn_qp *qp, const struct srn_send *send)
+{
+	struct srn_qp_rx *rx = &qp->rx;
+
+	rx->target = &rx->read;
+	if (rx->sequence.read_open)
+		return;
+	cursor_start(qp, &rx->read, send->wqe.sge, send->wqe.num_sge, qp->kernel,
+		     IB_ACCESS_LOCAL_WRITE);
+}
+
+static int begin_send(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 payload,
+		      struct srn_term_code *term)
+{
+	struct srn_qp_rx *rx = &qp->rx;
+
+	rx->target = &rx->recv;
+	if (!rx->wr_taken && srn_receive_take(qp, term))
+		return -EPROTO;
+	if (srn_opcodes[h->opcode].ctl_len) {
+		/* Immediate Data takes a receive, but none of its memory. */
+		rx->target = NULL;
+		return 0;
+	}
+	if ((u64)h->mo + payload > qp->recv->length) {
+		srn_receive_fail(qp, IB_WC_LOC_LEN_ERR);
+		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER, SRN_UNTAGGED_TOO_LONG);
+		return -EPROTO;
+	}
+	return 0;
+}
+
+static void count_segment(struct srn_qp_rx *rx, const struct srn_rdmap_header *h)
+{
+	WRITE_ONCE(rx->segments, rx->segments + 1);
+	if (is_response(h))
+		WRITE_ONCE(rx->responses, rx->responses + 1);
+}
+
+/**
+ * srn_placement_begin - a segment's header is complete
+ * @s: stream of the queue pair
+ * @h: header, valid in itself
+ * @payload: bytes that follow
+ * @term: reason, on failure
+ *
+ * Decides where the payload goes. Context: the receiver.
+ *
+ * Return: 0 or -EPROTO; or -ENOMEM, to be called again after srn_responder_memory().
+ */
+int srn_placement_begin(struct srn_stream *s, const struct srn_rdmap_header *h, u32 payload,
+			struct srn_term_code *term)
+{
+	struct srn_qp *qp = stream_qp(s);
+	struct srn_qp_rx *rx = &qp->rx;
+	struct srn_request oldest;
+	struct srn_send *send;
+
+	if (unlikely(!qp->irq.slots) &&
+	    (h->opcode == SRN_OP_READ_REQUEST || h->opcode == SRN_OP_ATOMIC_REQUEST))
+		return -ENOMEM;
+	count_segment(rx, h);
+	rx->header = *h;
+	rx->payload = payload;
+	send = oldest_request(qp, h, &oldest);
+	if (srn_sequence_check(&rx->sequence, h, payload, &oldest, term))
+		return -EPROTO;
+	/* Where nothing else is said: a control message, or one that is none. */
+	rx->target = NULL;
+	rx->control_len = 0;
+	if (rx->sequence.rtr)
+		return 0;
+	if (h->opcode == SRN_OP_WRITE)
+		return begin_write(qp, h, payload, term);
+	if (h->qn == SRN_QN_SEND && !h->tagged)
+		return begin_send(qp, h, payload, term);
+	if (h->opcode == SRN_OP_READ_RESPONSE)
+		begin_read_response(qp, send);
+	return 0;
+}
+
+/**
+ * srn_placement_place - put payload where it belongs
+ * @s: stream of the queue pair
+ * @data: bytes
+ * @len: how many
+ * @term: reason, on failure
+ *
+ * Context: the receiver.
+ *
+ * Return: 0 or -EPROTO.
+ */
+int srn_placement_place(struct srn_stream *s, const u8 *data, u32 len, struct srn_term_code *term)
+{
+	struct srn_qp *qp = stream_qp(s);
+	struct srn_qp_rx *rx = &qp->rx;
+	enum srn_mem_fault fault;
+	struct srn_send *send;
+	u32 index;
+
+	if (!rx->target) {
+		memcpy(rx->control + rx->control_len, data, len);
+		rx->control_len += len;
+		return 0;
+	}
+	fault = srn_cursor_write(rx->target, data, len);
+	if (fault == SRN_MEM_OK)
+		return 0;
+	if (rx->target == &rx->write) {
+		*term = write_fault(fault);
+		return -EPROTO;
+	}
+	*term = srn_state_local_error;
+	if (rx->target == &rx->recv) {
+		srn_receive_fail(qp, IB_WC_LOC_PROT_ERR);
+	} else {
+		send = srn_requests_oldest(qp, &index);
+		if (send)
+			send->status = IB_WC_LOC_PROT_ERR;
+	}
+	return -EPROTO;
+}
+
+/**
+ * srn_placement_continue - a whole segment in the middle of the message in hand
+ * @s: stream of the queue pair
+ * @m: what it holds; its header is that of the segment before, but for the offset
+ *
+ * Where the region or entry that the message is being placed in is open and has room, this
+ * does what srn_placement_begin(), srn_placement_place() and srn_delivery_end() would.
+ *
+ * Context: the receiver.
+ *
+ * Return: false if nothing was done, and those have to be asked.
+ */
+bool srn_placement_continue(struct srn_stream *s, const struct srn_fpdu_middle *m)
+{
+	struct srn_qp *qp = stream_qp(s);
+	struct srn_qp_rx *rx = &qp->rx;
+	struct srn_cursor *c = rx->target;
+	u64 to = m->offset;
+
+	if (!c || !c->held)
+		return false;
+	if (c == &rx->write) {
+		if (READ_ONCE(c->held->stag) != rx->header.stag ||
+		    !(READ_ONCE(qp->access) & IB_ACCESS_REMOTE_WRITE) ||
+		    srn_mem_check(c->held, c->pd, to, m->len, c->access) != SRN_MEM_OK)
+			return false;
+		rx->write_len += m->len;
+	} else {
+		const struct srn_sge *sge = &c->sge[c->index];
+
+		if (m->len > sge->length - c->offset ||
+		    !srn_sequence_middle(&rx->sequence, &rx->header, m->offset, m->len))
+			return false;
+		to = sge->addr + c->offset;
+		c->offset += m->len;
+	}
+	count_segment(rx, &rx->header);
+	srn_mem_write(c->held, to, m->payload, m->len);
+	return true;
+}
+
+/**
+ * srn_placement_pause - close all accesses to memory
+ * @s: stream of the queue pair
+ *
+ * Context: the receiver.
+ */
+void srn_placement_pause(struct srn_stream *s)
+{
+	struct srn_qp *qp = stream_qp(s);
+
+	srn_cursor_release(&qp->rx.write);
+	srn_cursor_release(&qp->rx.recv);
+	srn_cursor_release(&qp->rx.read);
+}

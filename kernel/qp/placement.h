@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Where the bytes of each segment go: operations of the stream.
+ */
+#ifndef SRN_PLACEMENT_H
+#define SRN_PLACEMENT_H
+
+#include "qp.h"
+
+int srn_placement_begin(struct srn_stream *s, const struct srn_rdmap_header *h, u32 payload,
+			struct srn_term_code *term);
+int srn_placement_place(struct srn_stream *s, const u8 *data, u32 len, struct srn_term_code *term);
+bool srn_placement_continue(struct srn_stream *s, const struct srn_fpdu_middle *m);
+void srn_placement_pause(struct srn_stream *s);
+
+#endif /* SRN_PLACEMENT_H */

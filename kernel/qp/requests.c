@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Reads and atomics that the peer has to answer, in order.
+ */
+#include "../stream/tx.h"
+#include "requests.h"
+
+/**
+ * srn_requests_begin - sq.next becomes an outstanding Read or atomic
+ * @sq: send queue
+ *
+ * Context: the active transmitter.
+ */
+void srn_requests_begin(struct srn_sq *sq)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&sq->lock, flags);
+	if (sq->answered == sq->requested)
+		WRITE_ONCE(sq->oldest, sq->next);
+	/* The index before the receiver looks for it. */
+	smp_store_release(&sq->requested, sq->requested + 1);
+	spin_unlock_irqrestore(&sq->lock, flags);
+}
+
+/* The Read that made the peer ready counts as well. RFC 6581 section 9.1. */
+static u32 outstanding(const struct srn_qp *qp)
+{
+	return qp->sq.requested - READ_ONCE(qp->sq.answered) +
+	       READ_ONCE(qp->rx.sequence.rtr_read);
+}
+
+/**
+ * srn_requests_wait - are more than so many Reads and atomics outstanding?
+ * @qp: queue pair
+ * @limit: so many
+ *
+ * Context: the active transmitter.
+ *
+ * Return: true if there are more; the transmitter is then kicked when one is done.
+ */
+bool srn_requests_wait(struct srn_qp *qp, u32 limit)
+{
+	if (outstanding(qp) <= limit)
+		return false;
+	WRITE_ONCE(qp->tx.awaits_read, true);
+	/* Pairs with the barrier in kick_if_awaited(). */
+	smp_mb();
+	return outstanding(qp) > limit;
+}
+
+static void kick_if_awaited(struct srn_qp *qp)
+{
+	/* Pairs with the barrier in srn_requests_wait(). */
+	smp_mb();
+	if (READ_ONCE(qp->tx.awaits_read)) {
+		WRITE_ONCE(qp->tx.awaits_read, false);
+		srn_tx_kick_async(&qp->stream);
+	}
+}
+
+/**
+ * srn_requests_rtr_done - the Read that made the peer ready has been answered
+ * @qp: queue pair
+ *
+ * Context: the receiver.
+ */
+void srn_requests_rtr_done(struct srn_qp *qp)
+{
+	kick_if_awaited(qp);
+}
+
+/**
+ * srn_requests_done - the oldest outstanding Read or atomic is finished
+ * @qp: queue pair
+ *
+ * The caller calls srn_completion_run() in due course.
+ *
+ * Context: the receiver.
+ */
+void srn_requests_done(struct srn_qp *qp)
+{
+	struct srn_sq *sq = &qp->sq;
+	unsigned long flags;
+
+	spin_lock_irqsave(&sq->lock, flags);
+	srn_sq_slot(sq, sq->oldest)->finished = true;
+	WRITE_ONCE(sq->answered, sq->answered + 1);
+	if (sq->answered != sq->requested)
+		do
+			WRITE_ONCE(sq->oldest, sq->oldest + 1);
+		while (!srn_is_request(srn_sq_slot(sq, sq->oldest)));
+	spin_unlock_irqrestore(&sq->lock, flags);
+	kick_if_awaited(qp);
+}
+
+/**
+ * srn_requests_oldest - the Read or atomic that the next response belongs to
+ * @qp: queue pair
+ * @index: its index in the send queue
+ *
+ * Context: the receiver; the request stays outstanding until srn_requests_done().
+ *
+ * Return: request, or NULL if none is outstanding.
+ */
+struct srn_send *srn_requests_oldest(struct srn_qp *qp, u32 *index)
+{
+	struct srn_sq *sq = &qp->sq;
+
+	/* The transmitter sets the oldest one only where there is none. */
+	if (sq->answered == smp_load_acquire(&sq->requested))
+		return NULL;
+	*index = READ_ONCE(sq->oldest);
+	return srn_sq_slot(sq, *index);
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * States of a queue pair: which may follow which, and the way to ERR.
+ */
+#include "../device/work.h"
+#include "qp_trace.h"
+#include "state.h"
+
+/* Something went wrong here that the peer has no part in. RFC 5040 section 7.1. */
+const struct srn_term_code srn_state_local_error = {
+	SRN_LAYER_RDMAP, SRN_RDMAP_CATASTROPHIC, 0,
+};
+
+#define S(state) BIT(IB_QPS_##state)
+
+/*
+ * States that may follow each state. RTR means no more than INIT in iWARP, but rdma_cm
+ * passes through it on its way.
+ */
+static const u8 followers[] = {
+	[IB_QPS_RESET] = S(RESET) | S(INIT) | S(ERR),
+	[IB_QPS_INIT] = S(RESET) | S(INIT) | S(RTR) | S(RTS) | S(ERR),
+	[IB_QPS_RTR] = S(RESET) | S(RTR) | S(RTS) | S(ERR),
+	[IB_QPS_RTS] = S(RTS) | S(SQD) | S(ERR),
+	[IB_QPS_SQD] = S(SQD) | S(ERR),
+	[IB_QPS_SQE] = 0,
+	[IB_QPS_ERR] = S(ERR) | S(RESET),
+};
+
+static const u32 hints[] = {
+	[IB_QPS_RTS] = SRN_QP_CONNECTED,
+	[IB_QPS_SQD] = SRN_QP_CONNECTED,
+	[IB_QPS_SQE] = SRN_QP_CONNECTED,
+	[IB_QPS_ERR] = SRN_QP_ERROR,
+};
+
+/**
+ * srn_state_set - the only place where a state changes
+ * @qp: queue pair
+ * @to: new state
+ *
+ * Context: state_lock held.
+ *
+ * Return: false if @to may not follow the present state.
+ */
+bool srn_state_set(struct srn_qp *qp, enum ib_qp_state to)
+{
+	lockdep_assert_held(&qp->state_lock);
+	if (!(followers[qp->state] & BIT(to)))
+		return false;
+	trace_srn_qp_state(qp, to);
+	WRITE_ONCE(qp->state, to);
+	if (!qp->map)
+		return true;
+	WRITE_ONCE(qp->ctrl->state, hints[to]);
+	if (to == IB_QPS_ERR)
+		WRITE_ONCE(qp->ctrl->sq_kick, SRN_KICK_NOW);
+	/* Receives are rung for only to have them flushed. */
+	WRITE_ONCE(qp->ctrl->rq_kick, to == IB_QPS_ERR);
+	return true;
+}
+
+/**
+ * srn_state_bind - a connection is about to be set up for a queue pair
+ * @qp: queue pair
+ * @conn: the connection; a reference is taken
+ *
+ * Context: any.
+ *
+ * Return: 0, -EINVAL if the QP is not in INIT or RTR, -EISCONN if it has a connection.
+ */
+int srn_state_bind(struct srn_qp *qp, struct srn_conn *conn)
+{
+	unsigned long flags;
+	int ret = 0;
+
+	spin_lock_irqsave(&qp->state_lock, flags);
+	if (qp->state != IB_QPS_INIT && qp->state != IB_QPS_RTR)
+		ret = -EINVAL;
+	else if (qp->conn)
+		ret = -EISCONN;
+	if (!ret) {
+		conn->ops->get(conn);
+		qp->conn = conn;
+	}
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+	return ret;
+}
+
+/**
+ * srn_state_unbind - the set-up failed
+ * @qp: queue pair
+ * @conn: the connection that was bound
+ *
+ * Context: any.
+ */
+void srn_state_unbind(struct srn_qp *qp, struct srn_conn *conn)
+{
+	unsigned long flags;
+	bool mine;
+
+	spin_lock_irqsave(&qp->state_lock, flags);
+	mine = qp->conn == conn;
+	if (mine)
+		qp->conn = NULL;
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+	if (mine)
+		conn->ops->put(conn);
+}
+
+/**
+ * srn_state_fail - the connection of a queue pair ends, or it never gets one
+ * @qp: queue pair
+ * @event: asynchronous event to raise, or 0
+ * @term: tell the peer why with a Terminate, or NULL
+ * @reason: for the log, or NULL
+ *
+ * Only the first call counts. The rest is done by end_work.
+ *
+ * Context: any.
+ *
+ * Return: this was the first one.
+ */
+bool srn_state_fail(struct srn_qp *qp, enum ib_event_type event, const struct srn_term_code *term,
+		    const char *reason)
+{
+	unsigned long flags;
+	bool first;
+
+	spin_lock_irqsave(&qp->state_lock, flags);
+	first = qp->state != IB_QPS_ERR && srn_state_set(qp, IB_QPS_ERR);
+	if (first) {
+		qp->end_event = event;
+		qp->end_terminate = term;
+		if (term)
+			qp->end_term = *term;
+		queue_work(srn_wq, &qp->end_work);
+	}
+	/* What the peer sent in front of its FIN says more than the FIN. */
+	if (!first && event && READ_ONCE(qp->peer_closed) && !qp->ended && !qp->end_event)
+		qp->end_event = event;
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+	if (first && reason)
+		srn_qp_notice(qp, "%s\n", reason);
+	return first;
+}

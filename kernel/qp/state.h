@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * States of a queue pair.
+ */
+#ifndef SRN_STATE_H
+#define SRN_STATE_H
+
+#include "qp.h"
+
+extern const struct srn_term_code srn_state_local_error;
+
+bool srn_state_set(struct srn_qp *qp, enum ib_qp_state to);
+bool srn_state_fail(struct srn_qp *qp, enum ib_event_type event, const struct srn_term_code *term,
+		    const char *reason);
+int srn_state_bind(struct srn_qp *qp, struct srn_conn *conn);
+void srn_state_unbind(struct srn_qp *qp, struct srn_conn *conn);
+
+#endif /* SRN_STATE_H */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Send work requests: what there is to know of each opcode.
+ */
+#ifndef SRN_WR_TABLE_H
+#define SRN_WR_TABLE_H
+
+#include <linux/types.h>
+#include <rdma/ib_verbs.h>
+
+#include "../uapi/softrnic-abi.h"
+
+/* What becomes of a work request. */
+enum srn_wr_kind {
+	SRN_WR_KIND_SEND,
+	SRN_WR_KIND_WRITE,
+	SRN_WR_KIND_READ,
+	SRN_WR_KIND_ATOMIC,
+	SRN_WR_KIND_LOCAL,	/* needs no bytes on the wire */
+};
+
+/* What srn_send_wqe.ex is. */
+enum srn_wr_ex {
+	SRN_WR_EX_NONE,
+	SRN_WR_EX_INVALIDATE,	/* the STag to invalidate */
+	SRN_WR_EX_IMMEDIATE,	/* immediate data, big endian */
+	SRN_WR_EX_SINK,		/* the STag of the sink, which is invalidated afterwards */
+};
+
+/**
+ * struct srn_wr_info - one opcode of send work requests
+ * @name: for people
+ * @kind: what becomes of it
+ * @completes_as: enum ib_wc_opcode
+ * @opcode: enum srn_rdmap_opcode of its message, or of the first one of two
+ * @solicited: the same where it has SRN_WR_SOLICITED
+ * @ex: what its extra word is
+ * @user: a process may post it
+ * @kernel: a kernel consumer may post it
+ * @payload: it has scatter/gather entries
+ * @can_inline: its payload may be in the work request
+ * @access: IB_ACCESS_* that its entries need
+ */
+struct srn_wr_info {
+	const char *name;
+	u8 kind;
+	u8 completes_as;
+	u8 opcode;
+	u8 solicited;
+	u8 ex;
+	bool user;
+	bool kernel;
+	bool payload;
+	bool can_inline;
+	u32 access;
+};
+
+extern const struct srn_wr_info srn_wr_table[SRN_WR_OPCODES];
+
+int srn_wr_table_find(enum ib_wr_opcode opcode);
+
+#endif /* SRN_WR_TABLE_H */
