@@ -11,7 +11,7 @@
 #include "../stream/frame.h"
 #include "../stream/keepalive.h"
 #include "../stream/service.h"
-#include "../stream/sockhooks.h"
+#include "../stream/sock.h"
 #include "active.h"
 #include "claim.h"
 #include "handshake.h"

@@ -9,7 +9,7 @@
 #include "../device/work.h"
 #include "../qp/state.h"
 #include "../stream/linger.h"
-#include "../stream/sockhooks.h"
+#include "../stream/sock.h"
 #include "ep.h"
 
 static void ep_work(struct work_struct *work)

@@ -13,7 +13,7 @@
 #include "../compat/compat.h"
 #include "../device/work.h"
 #include "../stream/keepalive.h"
-#include "../stream/sockhooks.h"
+#include "../stream/sock.h"
 #include "ep.h"
 #include "listen.h"
 #include "passive.h"

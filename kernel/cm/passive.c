@@ -6,7 +6,7 @@
 
 #include "../qp/connection.h"
 #include "../stream/service.h"
-#include "../stream/sockhooks.h"
+#include "../stream/sock.h"
 #include "claim.h"
 #include "handshake.h"
 #include "passive.h"

@@ -3,7 +3,7 @@
  * Sends are posted: by a kernel consumer, or by the doorbell of a process.
  */
 #include "../stream/tx.h"
-#include "collect.h"
+#include "coalesce.h"
 #include "completion.h"
 #include "cq.h"
 #include "fetch.h"

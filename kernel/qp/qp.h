@@ -37,7 +37,7 @@
 #include "../wire/atomic.h"
 #include "../wire/sequence.h"
 #include "cm_handle.h"
-#include "collect.h"
+#include "coalesce.h"
 #include "cq.h"
 #include "doorbell.h"
 #include "rq.h"

@@ -8,7 +8,7 @@
 #include "../device/device.h"
 #include "../device/work.h"
 #include "linger.h"
-#include "sockhooks.h"
+#include "sock.h"
 
 #define LINGER_TIME	(5 * HZ)
 #define LINGER_MAX	1024

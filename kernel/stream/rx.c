@@ -8,10 +8,10 @@
 
 #include "../device/work.h"
 #include "charge.h"
+#include "reassembly.h"
 #include "rx.h"
 #include "stream_trace.h"
 #include "tx.h"
-#include "withhold.h"
 
 static void count_violation(struct srn_counters __percpu *counters, struct srn_term_code term)
 {

@@ -7,10 +7,10 @@
 
 #include "../compat/compat.h"
 #include "../device/work.h"
+#include "reassembly.h"
 #include "rx.h"
-#include "sockhooks.h"
+#include "sock.h"
 #include "tx.h"
-#include "withhold.h"
 
 /* Longer than any peer needs until it can take what comes behind its reply. */
 #define HOLD_TIME	(HZ / 5)

@@ -7,7 +7,7 @@
 #include <net/tcp.h>
 
 #include "../compat/compat.h"
-#include "sockhooks.h"
+#include "sock.h"
 
 /* TCP's own, the same for all sockets; write_space wakes whoever sleeps in sendmsg. */
 static struct srn_sock_hooks tcp_hooks;

@@ -2,8 +2,8 @@
 /*
  * Whether what a kernel consumer posts is worth collecting.
  */
-#ifndef SRN_COLLECT_H
-#define SRN_COLLECT_H
+#ifndef SRN_COALESCE_H
+#define SRN_COALESCE_H
 
 #include <linux/types.h>
 
@@ -25,4 +25,4 @@ struct srn_collect {
 
 bool srn_collect(struct srn_qp *qp);
 
-#endif /* SRN_COLLECT_H */
+#endif /* SRN_COALESCE_H */

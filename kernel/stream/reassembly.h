@@ -2,8 +2,8 @@
 /*
  * Payload that waits for its CRC.
  */
-#ifndef SRN_WITHHOLD_H
-#define SRN_WITHHOLD_H
+#ifndef SRN_REASSEMBLY_H
+#define SRN_REASSEMBLY_H
 
 #include "../wire/fpdu.h"
 
@@ -15,4 +15,4 @@ void srn_withhold(struct srn_stream *s, const struct srn_fpdu_event *ev);
 int srn_withhold_deliver(struct srn_stream *s, struct srn_term_code *term);
 void srn_withhold_end(struct srn_stream *s);
 
-#endif /* SRN_WITHHOLD_H */
+#endif /* SRN_REASSEMBLY_H */

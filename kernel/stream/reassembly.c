@@ -12,8 +12,8 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
+#include "reassembly.h"
 #include "stream.h"
-#include "withhold.h"
 
 /* As much as the length field can say. */
 #define MAX_PAGES	DIV_ROUND_UP(U16_MAX, PAGE_SIZE)

@@ -3,8 +3,8 @@
  * Sockets: how they come and go, and their callbacks, which are handed from the connection
  * set-up to the stream and from there to whoever closes it.
  */
-#ifndef SRN_SOCKHOOKS_H
-#define SRN_SOCKHOOKS_H
+#ifndef SRN_SOCK_H
+#define SRN_SOCK_H
 
 #include <net/sock.h>
 
@@ -29,4 +29,4 @@ void srn_sock_charge_as(struct sock *sk, const struct sock *listener);
 void srn_sock_abort(struct socket *sock);
 void srn_sock_leave(struct socket *sock);
 
-#endif /* SRN_SOCKHOOKS_H */
+#endif /* SRN_SOCK_H */

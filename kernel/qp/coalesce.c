@@ -9,7 +9,7 @@
  * tried. If a worker finds single posts only, posts are transmitted at once for a while, which
  * gets longer each time.
  */
-#include "collect.h"
+#include "coalesce.h"
 #include "qp.h"
 
 /* It takes a while until a consumer has as much on its way as it may. */
