@@ -86,7 +86,7 @@ static int start_connect(struct srn_ep *ep, bool any_port)
 	if (ret)
 		return ret;
 	if (ep->cm_id->tos_set)
-		srn_sock_set_tos(ep->sock, ep->cm_id->tos);
+		srn_service_set_tos(ep->sock, ep->cm_id->tos);
 	add_scope(ep, &remote);
 	ret = bind_local(ep, any_port);
 	if (ret)
@@ -166,7 +166,7 @@ static void refuse_reply(struct srn_ep *ep, u8 ecode)
 	struct kvec iov;
 	u32 len;
 
-	len = srn_put_terminate(payload, code, NULL, 0, NULL);
+	len = srn_rdmap_put_terminate(payload, code, NULL, 0, NULL);
 	srn_framer_init(&framer, ep->crc || ep->frame.crc, ep->frame.markers);
 	iov.iov_base = fpdu;
 	iov.iov_len = srn_frame_terminate(&framer, fpdu, payload, len);
@@ -291,7 +291,7 @@ static void connecting(struct srn_ep *ep)
 		return;
 	}
 	/* Not before: that the peer is reached at all has a limit of its own. */
-	srn_sock_keepalive(ep->sock);
+	srn_keepalive_start(ep->sock);
 	ret = send_request(ep);
 	if (ret) {
 		connect_failed(ep, connect_status(ret));

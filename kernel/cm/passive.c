@@ -179,7 +179,7 @@ void srn_passive_start(struct srn_ep *listener, struct socket *sock)
 	}
 	/* The core keeps it with the listener only. */
 	if (listener->cm_id->tos_set)
-		srn_sock_set_tos(sock, listener->cm_id->tos);
+		srn_service_set_tos(sock, listener->cm_id->tos);
 	mutex_lock(&ep->lock);
 	ep->sock = sock;
 	oldest = join_half_open(ep);

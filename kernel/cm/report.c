@@ -92,7 +92,11 @@ static void core_took_it(struct srn_ep *ep)
 	srn_ep_put(ep);
 }
 
-/* Return: the listener stays until listener_told(), which follows request_is_ours(). */
+/*
+ * It is queued under the lock, so that the link is still there: whoever destroys the listener may
+ * refuse the request as soon as it can be found. Return: the listener stays until listener_told(),
+ * which follows request_is_ours().
+ */
 static bool listener_will_be_told(struct srn_ep *ep)
 {
 	struct srn_ep *listener = ep->listener;
@@ -103,6 +107,7 @@ static bool listener_will_be_told(struct srn_ep *ep)
 	if (ok) {
 		list_add_tail(&ep->untold_node, &listener->untold);
 		listener->num_untold++;
+		srn_reporter_queue_locked(ep->reporter, &ep->told);
 	}
 	spin_unlock_bh(&listener->dev->lock);
 	return ok;
@@ -148,16 +153,13 @@ static void listener_told(struct srn_ep *listener)
 static int forward_request(struct iw_cm_id *cm_id)
 {
 	struct srn_ep *ep = srn_ep_find_request(cm_id);
-	int ret = -ECONNABORTED;
+	int ret;
 
 	if (!ep)
 		return -ECONNRESET;
 	WRITE_ONCE(ep->forwarded, true);
 	ep->request = cm_id;
-	if (listener_will_be_told(ep)) {
-		srn_reporter_queue(ep->reporter, &ep->told);
-		ret = 0;
-	}
+	ret = listener_will_be_told(ep) ? 0 : -ECONNABORTED;
 	srn_ep_put(ep);
 	return ret;
 }

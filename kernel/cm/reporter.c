@@ -136,20 +136,33 @@ void srn_reporter_put(struct srn_reporter *r)
 }
 
 /**
- * srn_reporter_queue - there is something to tell
+ * srn_reporter_queue_locked - there is something to tell
  * @r: reporter
  * @told: of what; a reference to it is taken
  *
- * Context: any.
+ * Context: any, dev->lock held.
  */
-void srn_reporter_queue(struct srn_reporter *r, struct srn_told *told)
+void srn_reporter_queue_locked(struct srn_reporter *r, struct srn_told *told)
 {
-	spin_lock_bh(&r->dev->lock);
+	lockdep_assert_held(&r->dev->lock);
 	if (list_empty(&told->node)) {
 		told->ops->get(told);
 		list_add_tail(&told->node, &r->told);
 	}
 	if (queue_work(r->dev->report_wq, &r->work))
 		r->users++;
+}
+
+/**
+ * srn_reporter_queue - there is something to tell
+ * @r: reporter
+ * @told: of what; a reference to it is taken
+ *
+ * Context: any but dev->lock held.
+ */
+void srn_reporter_queue(struct srn_reporter *r, struct srn_told *told)
+{
+	spin_lock_bh(&r->dev->lock);
+	srn_reporter_queue_locked(r, told);
 	spin_unlock_bh(&r->dev->lock);
 }

@@ -11,7 +11,10 @@ struct srn_device;
 struct srn_reporter;
 struct srn_told;
 
-/* What a reporter tells of, in process context and without locks. It keeps it by @get and @put. */
+/*
+ * What a reporter tells of. It keeps it by @get, in any context, under dev->lock, and @put. @tell
+ * and @put are called in process context, without locks.
+ */
 struct srn_told_ops {
 	void (*get)(struct srn_told *told);
 	void (*put)(struct srn_told *told);
@@ -26,6 +29,7 @@ struct srn_told {
 struct srn_reporter *srn_reporter_get(struct srn_device *dev);
 struct srn_reporter *srn_reporter_share(struct srn_reporter *r);
 void srn_reporter_put(struct srn_reporter *r);
+void srn_reporter_queue_locked(struct srn_reporter *r, struct srn_told *told);
 void srn_reporter_queue(struct srn_reporter *r, struct srn_told *told);
 
 #endif /* SRN_REPORTER_H */

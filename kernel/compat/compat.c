@@ -12,12 +12,12 @@
 #include "compat.h"
 
 /**
- * srn_sock_setup - options that every socket of ours has
+ * srn_compat_sock_setup - options that every socket of ours has
  * @sock: TCP socket
  *
  * Context: process.
  */
-void srn_sock_setup(struct socket *sock)
+void srn_compat_sock_setup(struct socket *sock)
 {
 	/* Consumers write back memory through us: never wait for that. */
 	sock->sk->sk_allocation = GFP_NOIO;
@@ -28,7 +28,7 @@ void srn_sock_setup(struct socket *sock)
 }
 
 /**
- * srn_sock_share_fragment - which page fragment TCP copies through
+ * srn_compat_sock_share_fragment - which page fragment TCP copies through
  * @sock: connected TCP socket
  * @share: that of the task that sends, as for any program's socket; else one of the socket's own
  *
@@ -38,7 +38,7 @@ void srn_sock_setup(struct socket *sock)
  *
  * Context: process, sleeps for the socket lock.
  */
-void srn_sock_share_fragment(struct socket *sock, bool share)
+void srn_compat_sock_share_fragment(struct socket *sock, bool share)
 {
 	struct sock *sk = sock->sk;
 
@@ -56,7 +56,7 @@ void srn_sock_share_fragment(struct socket *sock, bool share)
 }
 
 /**
- * srn_sock_send_softirq - sendmsg with such memory as softirq may have
+ * srn_compat_sock_send_softirq - sendmsg with such memory as softirq may have
  * @sk: TCP socket
  * @msg: what to send, without waiting
  * @frag: page fragment to copy through, if the socket has none of its own
@@ -67,7 +67,7 @@ void srn_sock_share_fragment(struct socket *sock, bool share)
  *
  * Return: bytes sent, or a negative errno.
  */
-int srn_sock_send_softirq(struct sock *sk, struct msghdr *msg, struct page_frag *frag)
+int srn_compat_sock_send_softirq(struct sock *sk, struct msghdr *msg, struct page_frag *frag)
 {
 	gfp_t allocation = sk->sk_allocation;
 	bool shares;
@@ -93,7 +93,7 @@ int srn_sock_send_softirq(struct sock *sk, struct msghdr *msg, struct page_frag 
 }
 
 /**
- * srn_sock_hold_net - make a socket of the kernel one like a program's
+ * srn_compat_sock_hold_net - make a socket of the kernel one like a program's
  * @sk: TCP socket
  *
  * A socket of the kernel does not keep its network namespace alive. In return TCP takes away its
@@ -103,7 +103,7 @@ int srn_sock_send_softirq(struct sock *sk, struct msghdr *msg, struct page_frag 
  *
  * Return: false if the namespace is going away.
  */
-bool srn_sock_hold_net(struct sock *sk)
+bool srn_compat_sock_hold_net(struct sock *sk)
 {
 	struct net *net = maybe_get_net(sock_net(sk));
 

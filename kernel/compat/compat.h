@@ -58,10 +58,10 @@ static inline const struct net *srn_compat_net(const struct iw_cm_id *cm_id)
 	return srn_compat_rdma_id(cm_id)->route.addr.dev_addr.net;
 }
 
-void srn_sock_setup(struct socket *sock);
-void srn_sock_share_fragment(struct socket *sock, bool share);
-int srn_sock_send_softirq(struct sock *sk, struct msghdr *msg, struct page_frag *frag);
-bool srn_sock_hold_net(struct sock *sk);
+void srn_compat_sock_setup(struct socket *sock);
+void srn_compat_sock_share_fragment(struct socket *sock, bool share);
+int srn_compat_sock_send_softirq(struct sock *sk, struct msghdr *msg, struct page_frag *frag);
+bool srn_compat_sock_hold_net(struct sock *sk);
 void srn_compat_set_gid_tag(struct net_device *netdev, union ib_gid *gid);
 void srn_compat_clear_gid_tag(struct net_device *netdev);
 void srn_compat_never_exec(struct vm_area_struct *vma);

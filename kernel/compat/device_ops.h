@@ -16,10 +16,10 @@
 static inline int srn_compat_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 				       struct uverbs_attr_bundle *attrs)
 {
-	return srn_create_cq(ibcq, attr, attrs ? &attrs->driver_udata : NULL);
+	return srn_cq_create(ibcq, attr, attrs ? &attrs->driver_udata : NULL);
 }
 #else
-#define srn_compat_create_cq	srn_create_cq
+#define srn_compat_create_cq	srn_cq_create
 #endif
 
 /* Since 6.17 a registration may come with hints for DMA, which there is none of here. */
@@ -29,10 +29,10 @@ static inline struct ib_mr *srn_compat_reg_user_mr(struct ib_pd *pd, u64 start, 
 						   struct ib_udata *udata)
 {
 	return dmah ? ERR_PTR(-EOPNOTSUPP) :
-		      srn_reg_user_mr(pd, start, length, iova, access, udata);
+		      srn_mr_reg_user(pd, start, length, iova, access, udata);
 }
 #else
-#define srn_compat_reg_user_mr	srn_reg_user_mr
+#define srn_compat_reg_user_mr	srn_mr_reg_user
 #endif
 
 #endif /* SRN_COMPAT_DEVICE_OPS_H */

@@ -46,7 +46,7 @@ static const struct rdma_stat_desc descs[] = {
 	[SRN_COUNT_NO_MEMORY] = { .name = "tx_no_memory" },
 	[SRN_COUNT_CQ_EVENTS] = { .name = "cq_events" },
 	[SRN_COUNT_CQ_OVERFLOWS] = { .name = "cq_overflows" },
-	[SRN_COUNT_WITHHELD] = { .name = "rx_fpdus_withheld" },
+	[SRN_COUNT_REASSEMBLED] = { .name = "rx_fpdus_reassembled" },
 	[SRN_COUNT_RX_NO_MEMORY] = { .name = "rx_no_memory" },
 	[SRN_COUNT_CRC_ERRORS] = { .name = "rx_crc_errors" },
 	[SRN_COUNT_ACCESS_ERRORS] = { .name = "rx_access_errors" },
@@ -127,22 +127,22 @@ void srn_counters_free(struct srn_counters __percpu *counters)
 }
 
 /**
- * srn_alloc_hw_port_stats - room for the values, for the core
+ * srn_counters_alloc_stats - room for the values, for the core
  * @ibdev: device
  * @port: its only one
  *
  * Context: process.
  */
-struct rdma_hw_stats *srn_alloc_hw_port_stats(struct ib_device *ibdev, u32 port)
+struct rdma_hw_stats *srn_counters_alloc_stats(struct ib_device *ibdev, u32 port)
 {
 	return rdma_alloc_hw_stats_struct(descs, ARRAY_SIZE(descs),
 					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
 }
 
 /**
- * srn_get_hw_stats - fill in the values, for the core
+ * srn_counters_get_stats - fill in the values, for the core
  * @ibdev: device
- * @stats: from srn_alloc_hw_port_stats()
+ * @stats: from srn_counters_alloc_stats()
  * @port: its only one
  * @index: not used: all are filled in
  *
@@ -150,7 +150,8 @@ struct rdma_hw_stats *srn_alloc_hw_port_stats(struct ib_device *ibdev, u32 port)
  *
  * Return: number of values.
  */
-int srn_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 port, int index)
+int srn_counters_get_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 port,
+			   int index)
 {
 	size_t i;
 

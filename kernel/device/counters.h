@@ -41,7 +41,7 @@ enum srn_counter {
 	SRN_COUNT_NO_MEMORY,		/* transmission had to wait for memory */
 	SRN_COUNT_CQ_EVENTS,
 	SRN_COUNT_CQ_OVERFLOWS,
-	SRN_COUNT_WITHHELD,		/* FPDUs copied until their CRC was known */
+	SRN_COUNT_REASSEMBLED,		/* FPDUs copied until their CRC was known */
 	SRN_COUNT_RX_NO_MEMORY,		/* one of them, or a Read, had to wait for memory */
 	SRN_COUNT_CRC_ERRORS,
 	SRN_COUNT_ACCESS_ERRORS,	/* peers that named memory which they may not use */
@@ -100,7 +100,8 @@ static inline void srn_tally_fpdu(struct srn_counters __percpu *counters, enum s
 struct srn_counters __percpu *srn_counters_alloc(void);
 void srn_counters_free(struct srn_counters __percpu *counters);
 
-struct rdma_hw_stats *srn_alloc_hw_port_stats(struct ib_device *ibdev, u32 port);
-int srn_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 port, int index);
+struct rdma_hw_stats *srn_counters_alloc_stats(struct ib_device *ibdev, u32 port);
+int srn_counters_get_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 port,
+			   int index);
 
 #endif /* SRN_COUNTERS_H */

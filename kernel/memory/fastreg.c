@@ -9,7 +9,7 @@
 /**
  * srn_fastreg_register - execute a fast registration
  * @pd: protection domain of the queue pair
- * @ibmr: region, with the pages that srn_map_mr_sg() noted
+ * @ibmr: region, with the pages that srn_mr_map_sg() noted
  * @key: STag with the key to use from now on
  * @access: IB_ACCESS_* to grant
  *

@@ -51,13 +51,13 @@ static void mr_free(struct srn_mr *mr)
 }
 
 /**
- * srn_get_dma_mr - region of all the kernel's memory
+ * srn_mr_get_dma - region of all the kernel's memory
  * @pd: protection domain
  * @access: IB_ACCESS_*
  *
  * Context: process.
  */
-struct ib_mr *srn_get_dma_mr(struct ib_pd *pd, int access)
+struct ib_mr *srn_mr_get_dma(struct ib_pd *pd, int access)
 {
 	struct srn_mr *mr;
 	int ret;
@@ -105,7 +105,7 @@ static int mr_pin(struct srn_mr *mr, u64 start, u64 length, u64 iova, int access
 }
 
 /**
- * srn_reg_user_mr - register memory of a process
+ * srn_mr_reg_user - register memory of a process
  * @pd: protection domain
  * @start: its address in the process
  * @length: bytes
@@ -115,7 +115,7 @@ static int mr_pin(struct srn_mr *mr, u64 start, u64 length, u64 iova, int access
  *
  * Context: process.
  */
-struct ib_mr *srn_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access,
+struct ib_mr *srn_mr_reg_user(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access,
 			      struct ib_udata *udata)
 {
 	struct srn_mr *mr;
@@ -137,14 +137,14 @@ struct ib_mr *srn_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 }
 
 /**
- * srn_alloc_mr - region for fast registration
+ * srn_mr_alloc - region for fast registration
  * @pd: protection domain
  * @type: only IB_MR_TYPE_MEM_REG
  * @max_num_sg: pages that it can hold
  *
  * Context: process.
  */
-struct ib_mr *srn_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_num_sg)
+struct ib_mr *srn_mr_alloc(struct ib_pd *pd, enum ib_mr_type type, u32 max_num_sg)
 {
 	struct srn_mr *mr;
 	int ret = -ENOMEM;
@@ -179,8 +179,8 @@ static int mr_set_page(struct ib_mr *ibmr, u64 addr)
 }
 
 /**
- * srn_map_mr_sg - note the pages of a coming fast registration
- * @ibmr: region from srn_alloc_mr()
+ * srn_mr_map_sg - note the pages of a coming fast registration
+ * @ibmr: region from srn_mr_alloc()
  * @sg: mapped scatterlist
  * @sg_nents: entries of it
  * @sg_offset: offset into its first entry
@@ -189,7 +189,7 @@ static int mr_set_page(struct ib_mr *ibmr, u64 addr)
  *
  * Return: entries mapped, or a negative errno.
  */
-int srn_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
+int srn_mr_map_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
 		  unsigned int *sg_offset)
 {
 	struct srn_mem *mem = to_srn_mr(ibmr)->mem;
@@ -214,7 +214,7 @@ static bool is_undone(const struct srn_mr *mr)
 }
 
 /**
- * srn_dereg_mr - deregister
+ * srn_mr_dereg - deregister
  * @ibmr: region
  * @udata: not used
  *
@@ -225,7 +225,7 @@ static bool is_undone(const struct srn_mr *mr)
  *
  * Return: 0, or -EBUSY if windows are bound to it.
  */
-int srn_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
+int srn_mr_dereg(struct ib_mr *ibmr, struct ib_udata *udata)
 {
 	struct srn_mr *mr = to_srn_mr(ibmr);
 	struct srn_mem *mem = mr->mem;

@@ -7,12 +7,12 @@
 
 #include <rdma/ib_verbs.h>
 
-struct ib_mr *srn_get_dma_mr(struct ib_pd *pd, int access);
-struct ib_mr *srn_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access,
+struct ib_mr *srn_mr_get_dma(struct ib_pd *pd, int access);
+struct ib_mr *srn_mr_reg_user(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access,
 			      struct ib_udata *udata);
-struct ib_mr *srn_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_num_sg);
-int srn_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
+struct ib_mr *srn_mr_alloc(struct ib_pd *pd, enum ib_mr_type type, u32 max_num_sg);
+int srn_mr_map_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
 		  unsigned int *sg_offset);
-int srn_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
+int srn_mr_dereg(struct ib_mr *ibmr, struct ib_udata *udata);
 
 #endif /* SRN_MR_H */

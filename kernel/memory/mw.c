@@ -9,13 +9,13 @@
 #include "window.h"
 
 /**
- * srn_alloc_mw - allocate a window, not bound yet
+ * srn_mw_alloc - allocate a window, not bound yet
  * @ibmw: window, allocated by the core
  * @udata: not used
  *
  * Context: process.
  */
-int srn_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
+int srn_mw_alloc(struct ib_mw *ibmw, struct ib_udata *udata)
 {
 	struct srn_device *dev = to_srn_dev(ibmw->device);
 	struct srn_mem *mem;
@@ -41,14 +41,14 @@ int srn_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 }
 
 /**
- * srn_dealloc_mw - deallocate a window, bound or not
+ * srn_mw_dealloc - deallocate a window, bound or not
  * @ibmw: window
  *
  * When it returns nothing is placed or read through the window any more.
  *
  * Context: process.
  */
-int srn_dealloc_mw(struct ib_mw *ibmw)
+int srn_mw_dealloc(struct ib_mw *ibmw)
 {
 	struct srn_mem *mem = to_srn_mw(ibmw)->mem;
 

@@ -7,7 +7,7 @@
 
 #include <rdma/ib_verbs.h>
 
-int srn_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata);
-int srn_dealloc_mw(struct ib_mw *ibmw);
+int srn_mw_alloc(struct ib_mw *ibmw, struct ib_udata *udata);
+int srn_mw_dealloc(struct ib_mw *ibmw);
 
 #endif /* SRN_MW_H */

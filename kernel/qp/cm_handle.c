@@ -86,7 +86,7 @@ void srn_cm_handle_add_ref(struct ib_qp *ibqp)
  *
  * Context: process, sleeps.
  *
- * Return: as srn_qp_modify(), or -EINVAL if the queue pair is being destroyed, which ends its
+ * Return: as srn_modify(), or -EINVAL if the queue pair is being destroyed, which ends its
  * connection as well.
  */
 int srn_cm_handle_modify(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask)

@@ -17,7 +17,7 @@
 #define MIN_PAUSE	1024
 #define MAX_PAUSE	32768
 
-static void worker_had(struct srn_collect *c, u32 posts)
+static void worker_had(struct srn_coalesce *c, u32 posts)
 {
 	if (posts > 1) {
 		c->singles = 0;
@@ -32,16 +32,16 @@ static void worker_had(struct srn_collect *c, u32 posts)
 }
 
 /**
- * srn_collect - shall a worker transmit this post, with others?
+ * srn_coalesce - shall a worker transmit this post, with others?
  * @qp: queue pair of a kernel consumer, which has posted
  *
  * Context: any, sq.lock held.
  *
  * Return: false if it is to be transmitted at once.
  */
-bool srn_collect(struct srn_qp *qp)
+bool srn_coalesce(struct srn_qp *qp)
 {
-	struct srn_collect *c = &qp->sq.collect;
+	struct srn_coalesce *c = &qp->sq.collect;
 
 	lockdep_assert_held(&qp->sq.lock);
 	if (c->at_once) {

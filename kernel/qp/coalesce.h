@@ -10,19 +10,19 @@
 struct srn_qp;
 
 /**
- * struct srn_collect - of a kernel consumer's send queue, under sq.lock
+ * struct srn_coalesce - of a kernel consumer's send queue, under sq.lock
  * @posts: that the next run of a worker has collected so far
  * @singles: runs in a row that had collected one
  * @at_once: posts that are still transmitted at once
  * @pause: how many these were in the beginning
  */
-struct srn_collect {
+struct srn_coalesce {
 	u32 posts;
 	u16 singles;
 	u16 at_once;
 	u16 pause;
 };
 
-bool srn_collect(struct srn_qp *qp);
+bool srn_coalesce(struct srn_qp *qp);
 
 #endif /* SRN_COALESCE_H */

@@ -64,7 +64,7 @@ int srn_connection_start(struct srn_qp *qp, const struct srn_conn *conn, struct 
 	conn_reset(qp, params);
 	srn_stream_attach(&qp->stream, sock, &stream_params);
 	if (qp->rate_limit)
-		srn_sock_set_rate(sock, qp->rate_limit);
+		srn_service_set_rate(sock, qp->rate_limit);
 
 	spin_lock_irq(&qp->state_lock);
 	ok = qp->conn == conn && qp->state != IB_QPS_RTS && srn_state_set(qp, IB_QPS_RTS);
@@ -177,7 +177,7 @@ static const struct srn_stream_ops stream_ops = {
 	.tx_deferred = srn_requester_deferred,
 	.rx_begin = srn_placement_begin,
 	.rx_memory = srn_responder_memory,
-	.rx_middle = srn_placement_continue,
+	.rx_continue = srn_placement_continue,
 	.rx_place = srn_placement_place,
 	.rx_end = srn_delivery_end,
 	.rx_pause = srn_placement_pause,
@@ -190,7 +190,7 @@ static u32 terminate_payload(struct srn_qp *qp, u8 *out)
 	bool read = qp->rx.header.opcode == SRN_OP_READ_REQUEST &&
 		    qp->rx.control_len == sizeof(struct srn_wire_read_request);
 
-	return srn_put_terminate(out, qp->end_term, qp->stream.term_header,
+	return srn_rdmap_put_terminate(out, qp->end_term, qp->stream.term_header,
 				 qp->stream.term_header_len,
 				 read ? (void *)qp->rx.control : NULL);
 }

@@ -91,14 +91,14 @@ void srn_cq_notify(struct srn_cq *cq, bool solicited)
 }
 
 /**
- * srn_create_cq - create a completion queue
+ * srn_cq_create - create a completion queue
  * @ibcq: queue, allocated by the core
  * @attr: size
  * @udata: response for a process, NULL for a kernel consumer
  *
  * Context: process.
  */
-int srn_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+int srn_cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		  struct ib_udata *udata)
 {
 	struct srn_device *dev = to_srn_dev(ibcq->device);
@@ -128,7 +128,7 @@ int srn_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		resp.cqe_offset = sizeof(*cq->ctrl);
 		ret = srn_abi_respond(udata, &resp, sizeof(resp));
 		if (ret) {
-			srn_destroy_cq(ibcq, udata);
+			srn_cq_destroy(ibcq, udata);
 			return ret;
 		}
 	}
@@ -136,13 +136,13 @@ int srn_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 }
 
 /**
- * srn_destroy_cq - destroy a completion queue
+ * srn_cq_destroy - destroy a completion queue
  * @ibcq: queue, used by no QP any more
  * @udata: not used
  *
  * Context: process.
  */
-int srn_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
+int srn_cq_destroy(struct ib_cq *ibcq, struct ib_udata *udata)
 {
 	struct srn_cq *cq = to_srn_cq(ibcq);
 
@@ -175,7 +175,7 @@ static void to_kernel_wc(const struct srn_cq *cq, const struct srn_cqe *cqe, str
 }
 
 /**
- * srn_poll_cq - take completions, for a kernel consumer
+ * srn_cq_poll - take completions, for a kernel consumer
  * @ibcq: queue
  * @num: at most
  * @wc: where to
@@ -184,7 +184,7 @@ static void to_kernel_wc(const struct srn_cq *cq, const struct srn_cqe *cqe, str
  *
  * Return: number taken.
  */
-int srn_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
+int srn_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 {
 	struct srn_cq *cq = to_srn_cq(ibcq);
 	unsigned long flags;
@@ -198,7 +198,7 @@ int srn_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 }
 
 /**
- * srn_req_notify_cq - arm, for a kernel consumer
+ * srn_cq_arm - arm, for a kernel consumer
  * @ibcq: queue
  * @flags: which completions count
  *
@@ -206,7 +206,7 @@ int srn_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
  *
  * Return: 1 if completions are there already and the caller asked to be told.
  */
-int srn_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
+int srn_cq_arm(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 {
 	bool solicited = (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED;
 	struct srn_cq *cq = to_srn_cq(ibcq);

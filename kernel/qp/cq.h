@@ -53,10 +53,10 @@ static inline bool srn_cq_is_polled(const struct srn_cq *cq)
 int srn_cq_push(struct srn_cq *cq, const struct srn_cqe *cqe);
 void srn_cq_notify(struct srn_cq *cq, bool solicited);
 
-int srn_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+int srn_cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		  struct ib_udata *udata);
-int srn_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
-int srn_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc);
-int srn_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
+int srn_cq_destroy(struct ib_cq *ibcq, struct ib_udata *udata);
+int srn_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc);
+int srn_cq_arm(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 
 #endif /* SRN_CQ_H */

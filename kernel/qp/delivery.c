@@ -139,7 +139,7 @@ static void end_terminate(struct srn_qp *qp)
 	u32 index;
 
 	qp->stream.rx_stopped = true;
-	if (srn_get_terminate(qp->rx.control, qp->rx.control_len, &t)) {
+	if (srn_rdmap_get_terminate(qp->rx.control, qp->rx.control_len, &t)) {
 		srn_state_fail(qp, IB_EVENT_QP_FATAL, NULL, "peer sent a malformed Terminate");
 		return;
 	}

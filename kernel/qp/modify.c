@@ -106,7 +106,7 @@ static void modify_rate(struct srn_qp *qp, u32 kbits)
 	mutex_lock(&qp->conn_mutex);
 	WRITE_ONCE(qp->rate_limit, kbits);
 	if (qp->stream.sock)
-		srn_sock_set_rate(qp->stream.sock, kbits);
+		srn_service_set_rate(qp->stream.sock, kbits);
 	mutex_unlock(&qp->conn_mutex);
 }
 

@@ -230,7 +230,7 @@ int srn_placement_place(struct srn_stream *s, const u8 *data, u32 len, struct sr
  *
  * Return: false if nothing was done, and those have to be asked.
  */
-bool srn_placement_continue(struct srn_stream *s, const struct srn_fpdu_middle *m)
+bool srn_placement_continue(struct srn_stream *s, const struct srn_fpdu_continuation *m)
 {
 	struct srn_qp *qp = stream_qp(s);
 	struct srn_qp_rx *rx = &qp->rx;
@@ -249,7 +249,7 @@ bool srn_placement_continue(struct srn_stream *s, const struct srn_fpdu_middle *
 		const struct srn_sge *sge = &c->sge[c->index];
 
 		if (m->len > sge->length - c->offset ||
-		    !srn_sequence_middle(&rx->sequence, &rx->header, m->offset, m->len))
+		    !srn_sequence_continue(&rx->sequence, &rx->header, m->offset, m->len))
 			return false;
 		to = sge->addr + c->offset;
 		c->offset += m->len;

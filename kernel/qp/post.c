@@ -58,7 +58,7 @@ int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 			if (ret)
 				break;
 		}
-		collect = !here && !ret && state == IB_QPS_RTS && srn_collect(qp);
+		collect = !here && !ret && state == IB_QPS_RTS && srn_coalesce(qp);
 		spin_unlock_irqrestore(&qp->sq.lock, flags);
 		if (ret)
 			*bad_wr = wr;

@@ -103,7 +103,7 @@ struct srn_sq {
 	u32 answered;
 	u32 oldest;		/* sq index of the oldest in between */
 	u32 ord;
-	struct srn_collect collect;
+	struct srn_coalesce collect;
 };
 
 /* An inbound RDMA Read or atomic that waits for its response to be sent. */

@@ -88,8 +88,8 @@ static void atomic_request(struct srn_qp *qp, struct srn_tx_msg *msg, const stru
 		.compare_mask = ~0ULL,
 	};
 
-	srn_put_atomic(&qp->tx.control.atomic, &a);
-	msg->opcode = SRN_OP_ATOMIC_REQUEST;
+	srn_atomic_put(&qp->tx.control.atomic, &a);
+	msg->opcode = srn_wr_info(send)->opcode;
 	msg->inv_stag = 0;
 	msg->msn = ++qp->tx.read_msn;
 	srn_message_bytes(qp, msg, &qp->tx.control.atomic, sizeof(qp->tx.control.atomic));
@@ -200,7 +200,7 @@ static enum srn_tx_verdict tx_work_request(struct srn_qp *qp, struct srn_tx_msg 
 		atomic_request(qp, msg, send);
 		break;
 	case SRN_WR_KIND_WRITE:
-		msg->opcode = SRN_OP_WRITE;
+		msg->opcode = srn_wr_info(send)->opcode;
 		msg->stag = send->wqe.rkey;
 		msg->to = send->wqe.remote_addr;
 		tx_payload(qp, msg, send);

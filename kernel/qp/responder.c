@@ -112,7 +112,7 @@ int srn_responder_atomic(struct srn_qp *qp, struct srn_term_code *term)
 
 	if (!r)
 		return -EPROTO;
-	srn_get_atomic(qp->rx.control, &a);
+	srn_atomic_get(qp->rx.control, &a);
 	if (!srn_atomic_known(&a)) {
 		*term = SRN_TERM(SRN_LAYER_RDMAP, SRN_RDMAP_REMOTE_OPERATION, SRN_OPER_OPCODE);
 		return -EPROTO;

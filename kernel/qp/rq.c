@@ -93,7 +93,7 @@ int srn_rq_take(struct srn_rq *rq, struct srn_recv *out)
 }
 
 /**
- * srn_srq_take - take the oldest receive of an SRQ
+ * srn_rq_take_shared - take the oldest receive of an SRQ
  * @srq: shared receive queue
  * @out: private copy of the WQE
  *
@@ -103,7 +103,7 @@ int srn_rq_take(struct srn_rq *rq, struct srn_recv *out)
  *
  * Return: as srn_rq_take().
  */
-int srn_srq_take(struct srn_srq *srq, struct srn_recv *out)
+int srn_rq_take_shared(struct srn_srq *srq, struct srn_recv *out)
 {
 	struct ib_event event = {
 		.device = srq->ibsrq.device, .event = IB_EVENT_SRQ_LIMIT_REACHED,

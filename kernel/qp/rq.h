@@ -70,15 +70,15 @@ static inline struct srn_srq *to_srn_srq(struct ib_srq *ibsrq)
 
 void srn_rq_size(struct srn_rq *rq, u32 entries, u32 max_sge);
 int srn_rq_take(struct srn_rq *rq, struct srn_recv *out);
-int srn_srq_take(struct srn_srq *srq, struct srn_recv *out);
+int srn_rq_take_shared(struct srn_srq *srq, struct srn_recv *out);
 int srn_rq_post(struct srn_rq *rq, const struct ib_recv_wr *wr);
 
-int srn_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct ib_udata *udata);
-int srn_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask,
+int srn_srq_create(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct ib_udata *udata);
+int srn_srq_modify(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask,
 		   struct ib_udata *udata);
-int srn_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr);
-int srn_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
-int srn_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
-		      const struct ib_recv_wr **bad_wr);
+int srn_srq_query(struct ib_srq *ibsrq, struct ib_srq_attr *attr);
+int srn_srq_destroy(struct ib_srq *ibsrq, struct ib_udata *udata);
+int srn_srq_post(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
+		 const struct ib_recv_wr **bad_wr);
 
 #endif /* SRN_RQ_H */

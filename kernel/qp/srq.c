@@ -9,14 +9,14 @@
 #include "rq.h"
 
 /**
- * srn_create_srq - create a shared receive queue
+ * srn_srq_create - create a shared receive queue
  * @ibsrq: queue, allocated by the core
  * @init: size and limit
  * @udata: response for a process, NULL for a kernel consumer
  *
  * Context: process.
  */
-int srn_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct ib_udata *udata)
+int srn_srq_create(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct ib_udata *udata)
 {
 	struct srn_device *dev = to_srn_dev(ibsrq->device);
 	struct srn_srq *srq = to_srn_srq(ibsrq);
@@ -50,7 +50,7 @@ int srn_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct i
 		resp.max_sge = srq->rq.max_sge;
 		ret = srn_abi_respond(udata, &resp, sizeof(resp));
 		if (ret) {
-			srn_destroy_srq(ibsrq, udata);
+			srn_srq_destroy(ibsrq, udata);
 			return ret;
 		}
 	}
@@ -58,7 +58,7 @@ int srn_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct i
 }
 
 /**
- * srn_modify_srq - arm the limit event
+ * srn_srq_modify - arm the limit event
  * @ibsrq: queue
  * @attr: the limit
  * @mask: only IB_SRQ_LIMIT
@@ -66,7 +66,7 @@ int srn_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct i
  *
  * Context: process.
  */
-int srn_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask,
+int srn_srq_modify(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask,
 		   struct ib_udata *udata)
 {
 	struct srn_srq *srq = to_srn_srq(ibsrq);
@@ -85,13 +85,13 @@ int srn_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_a
 }
 
 /**
- * srn_query_srq - report size and armed limit
+ * srn_srq_query - report size and armed limit
  * @ibsrq: queue
  * @attr: result
  *
  * Context: process.
  */
-int srn_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
+int srn_srq_query(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
 {
 	struct srn_srq *srq = to_srn_srq(ibsrq);
 
@@ -102,13 +102,13 @@ int srn_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
 }
 
 /**
- * srn_destroy_srq - destroy a shared receive queue
+ * srn_srq_destroy - destroy a shared receive queue
  * @ibsrq: queue, used by no QP any more
  * @udata: not used
  *
  * Context: process.
  */
-int srn_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
+int srn_srq_destroy(struct ib_srq *ibsrq, struct ib_udata *udata)
 {
 	struct srn_srq *srq = to_srn_srq(ibsrq);
 
@@ -118,15 +118,15 @@ int srn_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 }
 
 /**
- * srn_post_srq_recv - post receives, for a kernel consumer
+ * srn_srq_post - post receives, for a kernel consumer
  * @ibsrq: queue
  * @wr: work requests
  * @bad_wr: first one that was not posted
  *
  * Context: any.
  */
-int srn_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
-		      const struct ib_recv_wr **bad_wr)
+int srn_srq_post(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
+		 const struct ib_recv_wr **bad_wr)
 {
 	struct srn_srq *srq = to_srn_srq(ibsrq);
 	int ret = 0;

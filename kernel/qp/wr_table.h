@@ -21,7 +21,7 @@ enum srn_wr_kind {
 
 /* What srn_send_wqe.ex is. */
 enum srn_wr_ex {
-	SRN_WR_EX_NONE,
+	SRN_WR_EX_NONE,		/* none of these */
 	SRN_WR_EX_INVALIDATE,	/* the STag to invalidate */
 	SRN_WR_EX_IMMEDIATE,	/* immediate data, big endian */
 	SRN_WR_EX_SINK,		/* the STag of the sink, which is invalidated afterwards */
@@ -30,13 +30,12 @@ enum srn_wr_ex {
 /**
  * struct srn_wr_info - one opcode of send work requests
  * @name: for people
- * @kind: what becomes of it
+ * @kind: what becomes of it, enum srn_wr_kind
  * @completes_as: enum ib_wc_opcode
  * @opcode: enum srn_rdmap_opcode of its message, or of the first one of two
- * @solicited: the same where it has SRN_WR_SOLICITED
- * @ex: what its extra word is
- * @user: a process may post it
- * @kernel: a kernel consumer may post it
+ * @solicited: the same of a Send with SRN_WR_SOLICITED
+ * @ex: what its extra word is, enum srn_wr_ex
+ * @user: a process may post it; a kernel consumer what srn_wr_table_find() has
  * @payload: it has scatter/gather entries
  * @can_inline: its payload may be in the work request
  * @access: IB_ACCESS_* that its entries need
@@ -49,7 +48,6 @@ struct srn_wr_info {
 	u8 solicited;
 	u8 ex;
 	bool user;
-	bool kernel;
 	bool payload;
 	bool can_inline;
 	u32 access;

@@ -184,7 +184,7 @@ void srn_batch_void(struct srn_tx_batch *b)
 }
 
 /**
- * srn_send_some - one sendmsg
+ * srn_batch_send_some - one sendmsg
  * @sock: socket
  * @iter: what to send; moves on
  * @flags: MSG_*
@@ -196,7 +196,7 @@ void srn_batch_void(struct srn_tx_batch *b)
  *
  * Return: bytes sent, or a negative errno.
  */
-int srn_send_some(struct socket *sock, struct iov_iter *iter, int flags)
+int srn_batch_send_some(struct socket *sock, struct iov_iter *iter, int flags)
 {
 	struct msghdr msg = { .msg_flags = flags | MSG_NOSIGNAL, .msg_iter = *iter };
 	struct sock *sk = sock->sk;
@@ -211,7 +211,7 @@ int srn_send_some(struct socket *sock, struct iov_iter *iter, int flags)
 	return ret ?: -EPIPE;
 }
 
-/* As srn_send_some() in softirq. Return: -EBUSY if somebody else uses the socket. */
+/* As srn_batch_send_some() in softirq. Return: -EBUSY if somebody else uses the socket. */
 static int send_some_softirq(struct socket *sock, struct iov_iter *iter)
 {
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL, .msg_iter = *iter };
@@ -220,7 +220,7 @@ static int send_some_softirq(struct socket *sock, struct iov_iter *iter)
 
 	bh_lock_sock(sk);
 	if (!sock_owned_by_user(sk))
-		ret = srn_sock_send_softirq(sk, &msg, this_cpu_ptr(&softirq_frag));
+		ret = srn_compat_sock_send_softirq(sk, &msg, this_cpu_ptr(&softirq_frag));
 	bh_unlock_sock(sk);
 	if (ret > 0)
 		iov_iter_advance(iter, ret);
@@ -246,7 +246,7 @@ int srn_batch_push(struct srn_tx_batch *b, struct socket *sock, bool may_sleep)
 	while (iov_iter_count(&b->iter)) {
 		if (!hold(b))
 			return -EFAULT;
-		ret = may_sleep ? srn_send_some(sock, &b->iter, MSG_DONTWAIT) :
+		ret = may_sleep ? srn_batch_send_some(sock, &b->iter, MSG_DONTWAIT) :
 				  send_some_softirq(sock, &b->iter);
 		unhold(b, b->num_mems);
 		if (ret < 0)

@@ -85,7 +85,7 @@ static u32 payload_size(struct srn_stream *s, struct srn_tx_msg *msg, u32 overhe
 {
 	const struct srn_framer *f = &s->framer;
 	struct srn_tx_batch *b = s->batch;
-	u32 mulpdu = srn_mulpdu(fpdu_size(s, limit), f->markers);
+	u32 mulpdu = srn_fpdu_mulpdu(fpdu_size(s, limit), f->markers);
 	u32 len = min(msg->length - msg->done, mulpdu - overhead);
 	u32 buf_left = SRN_BATCH_BUF - b->used;
 	u32 fixed = overhead + SRN_MPA_LENGTH + SRN_MAX_TRAILER;
@@ -105,12 +105,13 @@ static u32 payload_size(struct srn_stream *s, struct srn_tx_msg *msg, u32 overhe
 
 static void put_header(const struct srn_tx_msg *msg, u8 *header, u32 len, bool last)
 {
+	void *out = header;
+
 	if (srn_opcodes[msg->opcode].tagged)
-		srn_put_tagged((struct srn_wire_tagged *)header, msg->opcode, msg->stag,
-			       msg->to + msg->done, len, last);
+		srn_rdmap_put_tagged(out, msg->opcode, msg->stag, msg->to + msg->done, len, last);
 	else
-		srn_put_untagged((struct srn_wire_untagged *)header, msg->opcode, msg->inv_stag,
-				 msg->msn, msg->done, len, last);
+		srn_rdmap_put_untagged(out, msg->opcode, msg->inv_stag, msg->msn, msg->done, len,
+				       last);
 }
 
 /* The common way: payload is copied or referred to. */
@@ -128,8 +129,8 @@ static int build_plain(struct srn_stream *s, struct srn_tx_msg *msg, u32 header_
 	ret = add_payload(s, msg, len, copy, &crc);
 	if (ret)
 		return ret;
-	srn_batch_reserve(b, srn_put_trailer(srn_batch_tail(b), header_len + len,
-					     s->framer.with_crc, crc));
+	srn_batch_reserve(b, srn_fpdu_put_trailer(srn_batch_tail(b), header_len + len,
+						  s->framer.with_crc, crc));
 	return 0;
 }
 
@@ -144,16 +145,16 @@ static int build_marked(struct srn_stream *s, struct srn_tx_msg *msg, u32 header
 	u32 n;
 
 	put_header(msg, header, len, last);
-	srn_batch_reserve(b, srn_frame_begin(f, srn_batch_tail(b)));
-	srn_batch_reserve(b, srn_frame_put(f, srn_batch_tail(b), header, header_len));
+	srn_batch_reserve(b, srn_framer_begin(f, srn_batch_tail(b)));
+	srn_batch_reserve(b, srn_framer_put(f, srn_batch_tail(b), header, header_len));
 	while (len) {
 		if (srn_cursor_peek(&msg->source, len, &data, &n) != SRN_MEM_OK)
 			return -EFAULT;
-		srn_batch_reserve(b, srn_frame_put(f, srn_batch_tail(b), data, n));
+		srn_batch_reserve(b, srn_framer_put(f, srn_batch_tail(b), data, n));
 		msg->source.offset += n;
 		len -= n;
 	}
-	srn_batch_reserve(b, srn_frame_end(f, srn_batch_tail(b)));
+	srn_batch_reserve(b, srn_framer_end(f, srn_batch_tail(b)));
 	return 0;
 }
 
@@ -168,8 +169,8 @@ struct envelope {
  * How many FPDUs in the middle of the message fit the batch, of @limit bytes in all. There
  * is room for one at least.
  */
-static u32 count_middles(const struct srn_stream *s, const struct srn_tx_msg *msg,
-			 const struct envelope *e, u32 limit)
+static u32 count_continuations(const struct srn_stream *s, const struct srn_tx_msg *msg,
+			       const struct envelope *e, u32 limit)
 {
 	const struct srn_tx_batch *b = s->batch;
 	u32 left = msg->length - msg->done;
@@ -184,8 +185,8 @@ static u32 count_middles(const struct srn_stream *s, const struct srn_tx_msg *ms
 }
 
 /* FPDUs of one size in the middle of a message: what is the same for all is looked at once. */
-static int build_middles(struct srn_stream *s, struct srn_tx_msg *msg, const struct envelope *e,
-			 u32 count)
+static int build_continuations(struct srn_stream *s, struct srn_tx_msg *msg,
+			       const struct envelope *e, u32 count)
 {
 	struct srn_tx_batch *b = s->batch;
 	u32 left = count * e->len;	/* that no piece has been found for */
@@ -248,9 +249,9 @@ int srn_frame_build(struct srn_stream *s, struct srn_tx_msg *msg, u32 limit)
 	if (b->bytes && b->bytes + header_len + len + e.trailer_len > limit)
 		return -ENOBUFS;
 	if (!copy && !last) {
-		count = count_middles(s, msg, &e, limit);
+		count = count_continuations(s, msg, &e, limit);
 		if (count)
-			return build_middles(s, msg, &e, count);
+			return build_continuations(s, msg, &e, count);
 	}
 	if (s->framer.markers)
 		ret = build_marked(s, msg, header_len, len, last);
@@ -281,9 +282,9 @@ u32 srn_frame_terminate(struct srn_framer *f, u8 *out, const u8 *payload, u32 le
 	struct srn_wire_untagged header;
 	u32 n;
 
-	srn_put_untagged(&header, SRN_OP_TERMINATE, 0, 1, 0, len, true);
-	n = srn_frame_begin(f, out);
-	n += srn_frame_put(f, out + n, &header, sizeof(header));
-	n += srn_frame_put(f, out + n, payload, len);
-	return n + srn_frame_end(f, out + n);
+	srn_rdmap_put_untagged(&header, SRN_OP_TERMINATE, 0, 1, 0, len, true);
+	n = srn_framer_begin(f, out);
+	n += srn_framer_put(f, out + n, &header, sizeof(header));
+	n += srn_framer_put(f, out + n, payload, len);
+	return n + srn_framer_end(f, out + n);
 }

@@ -56,12 +56,12 @@ MODULE_PARM_DESC(user_timeout,
 		 "Seconds that data of new connections may wait for the peer (default: 120; 0: until net.ipv4.tcp_retries2, and for ever at a closed window)");
 
 /**
- * srn_sock_keepalive - have TCP notice when the peer of a new connection is gone
+ * srn_keepalive_start - have TCP notice when the peer of a new connection is gone
  * @sock: connected socket
  *
  * Context: process, sleeps for the socket lock.
  */
-void srn_sock_keepalive(struct socket *sock)
+void srn_keepalive_start(struct socket *sock)
 {
 	unsigned int idle = READ_ONCE(keepalive_idle);
 	unsigned int interval = READ_ONCE(keepalive_interval);

@@ -7,6 +7,6 @@
 
 #include <linux/net.h>
 
-void srn_sock_keepalive(struct socket *sock);
+void srn_keepalive_start(struct socket *sock);
 
 #endif /* SRN_KEEPALIVE_H */

@@ -19,16 +19,16 @@
 #define MAX_PAGES	DIV_ROUND_UP(U16_MAX, PAGE_SIZE)
 
 /**
- * struct srn_withheld - payload of an FPDU
+ * struct srn_reassembly - payload of an FPDU
  * @num_pages: entries of @pages
  * @pages: memory, as far as the payload has come
  */
-struct srn_withheld {
+struct srn_reassembly {
 	u32 num_pages;
 	struct page *pages[MAX_PAGES];
 };
 
-static size_t room(const struct srn_withheld *w)
+static size_t room(const struct srn_reassembly *w)
 {
 	return w ? w->num_pages * PAGE_SIZE : 0;
 }
@@ -40,23 +40,23 @@ static u32 end_of(const struct srn_fpdu_parser *p, u32 len)
 }
 
 /**
- * srn_withhold_ready - is there room for what the parser is about to be given?
+ * srn_reassembly_ready - is there room for what the parser is about to be given?
  * @s: stream
  * @len: bytes that are at hand
  *
  * Context: the receiver.
  */
-bool srn_withhold_ready(const struct srn_stream *s, u32 len)
+bool srn_reassembly_ready(const struct srn_stream *s, u32 len)
 {
 	const struct srn_fpdu_parser *p = &s->parser;
 
 	return !srn_fpdu_in_doubt(p) || p->stage != SRN_STAGE_PAYLOAD ||
-	       end_of(p, len) <= room(s->withheld);
+	       end_of(p, len) <= room(s->reassembly);
 }
 
 /**
- * srn_withhold_grow - get room
- * @s: stream for which srn_withhold_ready() says no
+ * srn_reassembly_grow - get room
+ * @s: stream for which srn_reassembly_ready() says no
  * @len: bytes that are at hand
  * @gfp: how memory may be looked for
  *
@@ -64,45 +64,45 @@ bool srn_withhold_ready(const struct srn_stream *s, u32 len)
  *
  * Return: 0 or -ENOMEM.
  */
-int srn_withhold_grow(struct srn_stream *s, u32 len, gfp_t gfp)
+int srn_reassembly_grow(struct srn_stream *s, u32 len, gfp_t gfp)
 {
 	u32 end = end_of(&s->parser, len);
 	struct page *page;
 
-	if (!s->withheld)
-		s->withheld = kzalloc(sizeof(*s->withheld), gfp);
-	if (!s->withheld)
+	if (!s->reassembly)
+		s->reassembly = kzalloc(sizeof(*s->reassembly), gfp);
+	if (!s->reassembly)
 		return -ENOMEM;
-	while (room(s->withheld) < end) {
+	while (room(s->reassembly) < end) {
 		page = alloc_page(gfp);
 		if (!page)
 			return -ENOMEM;
-		s->withheld->pages[s->withheld->num_pages++] = page;
+		s->reassembly->pages[s->reassembly->num_pages++] = page;
 	}
 	return 0;
 }
 
 /**
- * srn_withhold - keep the next bytes of the payload
+ * srn_reassembly_add - keep the next bytes of the payload
  * @s: stream that is ready for them
  * @ev: PAYLOAD event of its parser
  *
  * Context: the receiver.
  */
-void srn_withhold(struct srn_stream *s, const struct srn_fpdu_event *ev)
+void srn_reassembly_add(struct srn_stream *s, const struct srn_fpdu_event *ev)
 {
 	u32 done = 0, at, n;
 
 	for (; done < ev->len; done += n) {
 		at = ev->offset + done;
 		n = min_t(u32, ev->len - done, PAGE_SIZE - offset_in_page(at));
-		memcpy(page_address(s->withheld->pages[at / PAGE_SIZE]) + offset_in_page(at),
+		memcpy(page_address(s->reassembly->pages[at / PAGE_SIZE]) + offset_in_page(at),
 		       ev->data + done, n);
 	}
 }
 
 /**
- * srn_withhold_deliver - the FPDU is good: hand out what it holds
+ * srn_reassembly_deliver - the FPDU is good: hand out what it holds
  * @s: stream
  * @term: reason, on failure
  *
@@ -110,33 +110,33 @@ void srn_withhold(struct srn_stream *s, const struct srn_fpdu_event *ev)
  *
  * Return: 0 or -EPROTO.
  */
-int srn_withhold_deliver(struct srn_stream *s, struct srn_term_code *term)
+int srn_reassembly_deliver(struct srn_stream *s, struct srn_term_code *term)
 {
 	u32 len = s->parser.payload_len, done = 0, n;
 	int ret = 0;
 
-	if (!s->withheld)
+	if (!s->reassembly)
 		return 0;
 	for (; !ret && done < len; done += n) {
 		n = min_t(u32, len - done, PAGE_SIZE);
-		ret = s->ops->rx_place(s, page_address(s->withheld->pages[done / PAGE_SIZE]), n,
+		ret = s->ops->rx_place(s, page_address(s->reassembly->pages[done / PAGE_SIZE]), n,
 				       term);
 	}
-	srn_withhold_end(s);
+	srn_reassembly_end(s);
 	return ret;
 }
 
 /**
- * srn_withhold_end - let go of what is kept
+ * srn_reassembly_end - let go of what is kept
  * @s: stream
  *
  * Context: the receiver, or nobody receives any more.
  */
-void srn_withhold_end(struct srn_stream *s)
+void srn_reassembly_end(struct srn_stream *s)
 {
-	struct srn_withheld *w = s->withheld;
+	struct srn_reassembly *w = s->reassembly;
 
-	s->withheld = NULL;
+	s->reassembly = NULL;
 	while (w && w->num_pages)
 		__free_page(w->pages[--w->num_pages]);
 	kfree(w);

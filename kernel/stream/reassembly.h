@@ -9,10 +9,10 @@
 
 struct srn_stream;
 
-bool srn_withhold_ready(const struct srn_stream *s, u32 len);
-int srn_withhold_grow(struct srn_stream *s, u32 len, gfp_t gfp);
-void srn_withhold(struct srn_stream *s, const struct srn_fpdu_event *ev);
-int srn_withhold_deliver(struct srn_stream *s, struct srn_term_code *term);
-void srn_withhold_end(struct srn_stream *s);
+bool srn_reassembly_ready(const struct srn_stream *s, u32 len);
+int srn_reassembly_grow(struct srn_stream *s, u32 len, gfp_t gfp);
+void srn_reassembly_add(struct srn_stream *s, const struct srn_fpdu_event *ev);
+int srn_reassembly_deliver(struct srn_stream *s, struct srn_term_code *term);
+void srn_reassembly_end(struct srn_stream *s);
 
 #endif /* SRN_REASSEMBLY_H */

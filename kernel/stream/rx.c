@@ -39,7 +39,7 @@ static int rx_header(struct srn_stream *s, struct srn_term_code *term)
 {
 	const struct srn_rdmap_header *h = &s->parser.rdmap;
 
-	if (srn_check_header(h, term))
+	if (srn_rdmap_check_header(h, term))
 		return -EPROTO;
 	return s->ops->rx_begin(s, h, s->parser.payload_len, term);
 }
@@ -66,16 +66,16 @@ static int rx_event(struct srn_stream *s, struct srn_fpdu_event *ev)
 	case SRN_FPDU_HEADER:
 		if (!in_doubt)
 			return rx_header(s, &ev->term);
-		srn_count(s->counters, SRN_COUNT_WITHHELD);
+		srn_count(s->counters, SRN_COUNT_REASSEMBLED);
 		break;
 	case SRN_FPDU_PAYLOAD:
 		if (!in_doubt)
 			return s->ops->rx_place(s, ev->data, ev->len, &ev->term);
-		srn_withhold(s, ev);
+		srn_reassembly_add(s, ev);
 		break;
 	case SRN_FPDU_END:
 		if (in_doubt)
-			ret = rx_header(s, &ev->term) ?: srn_withhold_deliver(s, &ev->term);
+			ret = rx_header(s, &ev->term) ?: srn_reassembly_deliver(s, &ev->term);
 		return ret ?: rx_end(s, &ev->term);
 	case SRN_FPDU_ERROR:
 		return -EPROTO;
@@ -97,7 +97,7 @@ static int get_memory(struct srn_stream *s, enum srn_fpdu_event_type type, gfp_t
 	if (s->payer)
 		gfp |= __GFP_ACCOUNT;
 	if (type == SRN_FPDU_MORE)
-		ret = srn_withhold_grow(s, s->rx_wanted, gfp);
+		ret = srn_reassembly_grow(s, s->rx_wanted, gfp);
 	else
 		ret = s->ops->rx_memory(s, gfp);
 	set_active_memcg(before);
@@ -140,10 +140,10 @@ static void take_event(struct srn_stream *s, struct srn_fpdu_event *ev)
 		rx_violation(s, ev->term);
 }
 
-/* Is there room for the bytes at hand, if they have to be withheld? */
+/* Is there room for the bytes at hand, if they have to be reassembled? */
 static bool have_room(struct srn_stream *s, u32 len)
 {
-	if (likely(srn_withhold_ready(s, len)))
+	if (likely(srn_reassembly_ready(s, len)))
 		return true;
 	s->rx_wanted = len;
 	if (!get_memory_now(s, SRN_FPDU_MORE))
@@ -153,14 +153,14 @@ static bool have_room(struct srn_stream *s, u32 len)
 }
 
 /* What goes on in the middle of a message, as far as it is whole. Return: bytes used. */
-static u32 rx_middles(struct srn_stream *s, const u8 *data, u32 len)
+static u32 rx_continuations(struct srn_stream *s, const u8 *data, u32 len)
 {
 	struct srn_fpdu_parser *p = &s->parser;
-	struct srn_fpdu_middle m;
+	struct srn_fpdu_continuation m;
 	u32 used = 0, n;
 
-	while ((n = srn_fpdu_parse_middle(p, data + used, len - used, &m))) {
-		if (!s->ops->rx_middle(s, &m))
+	while ((n = srn_fpdu_parse_continuation(p, data + used, len - used, &m))) {
+		if (!s->ops->rx_continue(s, &m))
 			break;
 		srn_tally_fpdu(s->counters, SRN_RX, &s->rx_tally, p->rdmap.opcode, m.len, false);
 		trace_srn_fpdu_received(s, p->rdmap.opcode, m.len, false);
@@ -198,8 +198,8 @@ static u32 rx_bytes(struct srn_stream *s, const u8 *data, u32 len)
 	u32 used = 0, whole;
 
 	while (ev.type != SRN_FPDU_MORE && !s->rx_stopped && !s->rx_starved) {
-		if (srn_fpdu_in_midst(&s->parser))
-			used += rx_middles(s, data + used, len - used);
+		if (srn_fpdu_in_message(&s->parser))
+			used += rx_continuations(s, data + used, len - used);
 		whole = rx_whole(s, data + used, len - used);
 		used += whole;
 		if (whole)
@@ -244,7 +244,7 @@ static void starved_event(struct srn_stream *s)
 	struct srn_fpdu_event ev = { .type = s->rx_event };
 
 	if (ev.type == SRN_FPDU_MORE) {
-		if (srn_withhold_ready(s, s->rx_wanted) || !get_memory_now(s, ev.type))
+		if (srn_reassembly_ready(s, s->rx_wanted) || !get_memory_now(s, ev.type))
 			s->rx_starved = false;
 		else
 			starve(s, ev.type);

@@ -8,7 +8,7 @@
 #include <linux/net.h>
 #include <linux/types.h>
 
-void srn_sock_set_tos(struct socket *sock, u8 tos);
-void srn_sock_set_rate(struct socket *sock, u32 kbits);
+void srn_service_set_tos(struct socket *sock, u8 tos);
+void srn_service_set_rate(struct socket *sock, u32 kbits);
 
 #endif /* SRN_SERVICE_H */

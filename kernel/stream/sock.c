@@ -83,7 +83,7 @@ int srn_sock_create(struct net *net, int family, struct socket **sock)
 	WRITE_ONCE(tcp_hooks.data_ready, (*sock)->sk->sk_data_ready);
 	WRITE_ONCE(tcp_hooks.write_space, (*sock)->sk->sk_write_space);
 	WRITE_ONCE(tcp_hooks.state_change, (*sock)->sk->sk_state_change);
-	srn_sock_setup(*sock);
+	srn_compat_sock_setup(*sock);
 	return 0;
 }
 
@@ -185,7 +185,7 @@ void srn_sock_leave(struct socket *sock)
 	lock_sock(sk);
 	WRITE_ONCE(inet_csk(sk)->icsk_user_timeout, LEFT_TIME * MSEC_PER_SEC);
 	WRITE_ONCE(tcp_sk(sk)->linger2, LEFT_TIME * HZ);
-	held = sk->sk_state == TCP_CLOSE || srn_sock_hold_net(sk);
+	held = sk->sk_state == TCP_CLOSE || srn_compat_sock_hold_net(sk);
 	release_sock(sk);
 	if (held)
 		sock_release(sock);

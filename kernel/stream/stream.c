@@ -132,7 +132,7 @@ void srn_stream_attach(struct srn_stream *s, struct socket *sock,
 	memset(&s->msg, 0, sizeof(s->msg));
 	srn_fpdu_init(&s->parser, params->crc, params->rx_markers);
 	if (params->process)
-		srn_sock_share_fragment(sock, true);
+		srn_compat_sock_share_fragment(sock, true);
 }
 
 /**
@@ -225,9 +225,9 @@ struct socket *srn_stream_stop(struct srn_stream *s, const u8 *terminate, u32 te
 	srn_sock_unhook(sock->sk);
 	cancel_delayed_work_sync(&s->hold_work);
 	cancel_delayed_work_sync(&s->rx_work);
-	srn_withhold_end(s);
+	srn_reassembly_end(s);
 	srn_tx_cleanup(s);
-	srn_sock_share_fragment(sock, false);
+	srn_compat_sock_share_fragment(sock, false);
 	srn_sock_allow_waiting(sock->sk);
 	if (terminate)
 		srn_tx_terminate(s, terminate, terminate_len);

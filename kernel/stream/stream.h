@@ -40,7 +40,7 @@
 struct mem_cgroup;
 struct srn_stream;
 struct srn_tx_batch;
-struct srn_withheld;
+struct srn_reassembly;
 
 /* A message to be sent. */
 struct srn_tx_msg {
@@ -106,7 +106,7 @@ struct srn_stream_ops {
 	 * All of these in one, for a segment in the middle of the message in hand. False: not
 	 * now, or something is wrong with it; nothing was done, the others find out.
 	 */
-	bool (*rx_middle)(struct srn_stream *s, const struct srn_fpdu_middle *m);
+	bool (*rx_continue)(struct srn_stream *s, const struct srn_fpdu_continuation *m);
 	/* Input is used up for now: no memory access may stay open. */
 	void (*rx_pause)(struct srn_stream *s);
 	/* A receive pass is over: report what it completed. */
@@ -164,8 +164,8 @@ struct srn_stream {
 	bool rx_stopped;
 	bool rx_starved;		/* the rest waits in the socket until there is memory for */
 	u8 rx_event;			/* this, enum srn_fpdu_event_type */
-	u32 rx_wanted;			/* bytes at hand that have to be withheld */
-	struct srn_withheld *withheld;	/* payload whose CRC is not known yet */
+	u32 rx_wanted;			/* bytes at hand that have to be reassembled */
+	struct srn_reassembly *reassembly;	/* payload whose CRC is not known yet */
 	struct srn_tally rx_tally;
 	struct delayed_work rx_work;	/* ends rx_starved */
 	struct srn_term_code term;	/* valid once ended with a violation */

@@ -424,7 +424,7 @@ static int send_until(struct socket *sock, struct iov_iter *iter, unsigned long 
 	if (time_after_eq(jiffies, end))
 		return -ETIMEDOUT;
 	sock->sk->sk_sndtimeo = end - jiffies;
-	return srn_send_some(sock, iter, 0);
+	return srn_batch_send_some(sock, iter, 0);
 }
 
 /**

@@ -236,27 +236,27 @@ static const struct ib_device_ops device_ops = {
 	.driver_id = (enum rdma_driver_id)SRN_DRIVER_ID,
 	.uverbs_abi_ver = SRN_ABI_VERSION,
 
-	.alloc_hw_port_stats = srn_alloc_hw_port_stats,
-	.alloc_mr = srn_alloc_mr,
-	.alloc_mw = srn_alloc_mw,
+	.alloc_hw_port_stats = srn_counters_alloc_stats,
+	.alloc_mr = srn_mr_alloc,
+	.alloc_mw = srn_mw_alloc,
 	.alloc_pd = srn_alloc_pd,
 	.alloc_ucontext = srn_alloc_ucontext,
 	.create_cq = srn_compat_create_cq,
 	.create_qp = srn_qp_create,
-	.create_srq = srn_create_srq,
+	.create_srq = srn_srq_create,
 	.dealloc_driver = srn_dealloc_driver,
-	.dealloc_mw = srn_dealloc_mw,
+	.dealloc_mw = srn_mw_dealloc,
 	.dealloc_pd = srn_dealloc_pd,
 	.dealloc_ucontext = srn_dealloc_ucontext,
-	.dereg_mr = srn_dereg_mr,
-	.destroy_cq = srn_destroy_cq,
+	.dereg_mr = srn_mr_dereg,
+	.destroy_cq = srn_cq_destroy,
 	.destroy_qp = srn_qp_destroy,
-	.destroy_srq = srn_destroy_srq,
+	.destroy_srq = srn_srq_destroy,
 	.device_group = &srn_settings_group,
 	.disassociate_ucontext = srn_disassociate_ucontext,
 	.get_dev_fw_str = srn_get_dev_fw_str,
-	.get_dma_mr = srn_get_dma_mr,
-	.get_hw_stats = srn_get_hw_stats,
+	.get_dma_mr = srn_mr_get_dma,
+	.get_hw_stats = srn_counters_get_stats,
 	.get_port_immutable = srn_get_port_immutable,
 	.iw_accept = srn_passive_accept,
 	.iw_add_ref = srn_cm_handle_add_ref,
@@ -266,22 +266,22 @@ static const struct ib_device_ops device_ops = {
 	.iw_get_qp = srn_claim_get_qp,
 	.iw_reject = srn_passive_reject,
 	.iw_rem_ref = srn_claim_rem_ref,
-	.map_mr_sg = srn_map_mr_sg,
+	.map_mr_sg = srn_mr_map_sg,
 	.mmap = srn_ring_mmap,
 	.mmap_free = srn_ring_mmap_free,
 	.modify_qp = srn_qp_modify,
-	.modify_srq = srn_modify_srq,
-	.poll_cq = srn_poll_cq,
+	.modify_srq = srn_srq_modify,
+	.poll_cq = srn_cq_poll,
 	.post_recv = srn_receive_post,
 	.post_send = srn_post_send,
-	.post_srq_recv = srn_post_srq_recv,
+	.post_srq_recv = srn_srq_post,
 	.query_device = srn_query_device,
 	.query_gid = srn_query_gid,
 	.query_port = srn_query_port,
 	.query_qp = srn_qp_query,
-	.query_srq = srn_query_srq,
+	.query_srq = srn_srq_query,
 	.reg_user_mr = srn_compat_reg_user_mr,
-	.req_notify_cq = srn_req_notify_cq,
+	.req_notify_cq = srn_cq_arm,
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, srn_cq, ibcq),
 	INIT_RDMA_OBJ_SIZE(ib_mw, srn_mw, ibmw),
@@ -292,27 +292,27 @@ static const struct ib_device_ops device_ops = {
 };
 
 /**
- * srn_device_update_gid - take over the hardware address of the network device
+ * srn_ib_device_update_gid - take over the hardware address of the network device
  * @dev: device
  *
  * Context: process, RTNL held.
  */
-void srn_device_update_gid(struct srn_device *dev)
+void srn_ib_device_update_gid(struct srn_device *dev)
 {
 	ASSERT_RTNL();
 	srn_compat_set_gid_tag(dev->netdev, &dev->gid);
 }
 
 /**
- * srn_device_create - allocate a device
+ * srn_ib_device_create - allocate a device
  * @netdev: network device
  *
  * Context: process.
  *
- * Return: device, to be registered or given to srn_device_free(), or an error
+ * Return: device, to be registered or given to srn_ib_device_free(), or an error
  * pointer: -ENODEV if the network device is going away.
  */
-struct srn_device *srn_device_create(struct net_device *netdev)
+struct srn_device *srn_ib_device_create(struct net_device *netdev)
 {
 	static atomic_t next_id = ATOMIC_INIT(0);
 	struct srn_device *dev;
@@ -375,13 +375,13 @@ err_device:
 }
 
 /**
- * srn_device_register - make a device visible
- * @dev: from srn_device_create()
+ * srn_ib_device_register - make a device visible
+ * @dev: from srn_ib_device_create()
  * @name: what to call it
  *
  * Context: process, RTNL not held.
  */
-int srn_device_register(struct srn_device *dev, const char *name)
+int srn_ib_device_register(struct srn_device *dev, const char *name)
 {
 	int ret;
 
@@ -389,7 +389,7 @@ int srn_device_register(struct srn_device *dev, const char *name)
 	if (ret)
 		return ret;
 	rtnl_lock();
-	srn_device_update_gid(dev);
+	srn_ib_device_update_gid(dev);
 	rtnl_unlock();
 	memcpy(&dev->ibdev.node_guid, dev->gid.raw, sizeof(dev->ibdev.node_guid));
 	dev->ibdev.dev.parent = dev->netdev->dev.parent;
@@ -405,12 +405,12 @@ int srn_device_register(struct srn_device *dev, const char *name)
 }
 
 /**
- * srn_device_free - give up a device that could not be registered
- * @dev: from srn_device_create()
+ * srn_ib_device_free - give up a device that could not be registered
+ * @dev: from srn_ib_device_create()
  *
  * Context: process.
  */
-void srn_device_free(struct srn_device *dev)
+void srn_ib_device_free(struct srn_device *dev)
 {
 	/* The core may have registered it, with listeners, before it changed its mind. */
 	end_connections(dev);

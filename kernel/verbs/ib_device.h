@@ -17,9 +17,9 @@ struct srn_pd {
 	struct ib_pd ibpd;
 };
 
-struct srn_device *srn_device_create(struct net_device *netdev);
-int srn_device_register(struct srn_device *dev, const char *name);
-void srn_device_update_gid(struct srn_device *dev);
-void srn_device_free(struct srn_device *dev);
+struct srn_device *srn_ib_device_create(struct net_device *netdev);
+int srn_ib_device_register(struct srn_device *dev, const char *name);
+void srn_ib_device_update_gid(struct srn_device *dev);
+void srn_ib_device_free(struct srn_device *dev);
 
 #endif /* SRN_IB_DEVICE_H */

@@ -9,13 +9,13 @@ static_assert(sizeof(struct srn_wire_atomic_response) == 12);
 static_assert(sizeof(struct srn_wire_immediate) == 8);
 
 /**
- * srn_get_atomic - decode the payload of an Atomic Request
+ * srn_atomic_get - decode the payload of an Atomic Request
  * @bytes: payload, of the size of struct srn_wire_atomic_request
  * @a: result
  *
  * RFC 7306 section 5.2.1. Any context.
  */
-void srn_get_atomic(const u8 *bytes, struct srn_atomic *a)
+void srn_atomic_get(const u8 *bytes, struct srn_atomic *a)
 {
 	struct srn_wire_atomic_request w;
 
@@ -33,13 +33,13 @@ void srn_get_atomic(const u8 *bytes, struct srn_atomic *a)
 }
 
 /**
- * srn_put_atomic - encode the payload of an Atomic Request
+ * srn_atomic_put - encode the payload of an Atomic Request
  * @w: where to
  * @a: request
  *
  * RFC 7306 section 5.2.1. Any context.
  */
-void srn_put_atomic(struct srn_wire_atomic_request *w, const struct srn_atomic *a)
+void srn_atomic_put(struct srn_wire_atomic_request *w, const struct srn_atomic *a)
 {
 	w->code = cpu_to_be32(a->code);
 	w->id = cpu_to_be32(a->id);

@@ -54,8 +54,8 @@ struct srn_atomic {
 	u64 compare_mask;
 };
 
-void srn_get_atomic(const u8 *bytes, struct srn_atomic *a);
-void srn_put_atomic(struct srn_wire_atomic_request *w, const struct srn_atomic *a);
+void srn_atomic_get(const u8 *bytes, struct srn_atomic *a);
+void srn_atomic_put(struct srn_wire_atomic_request *w, const struct srn_atomic *a);
 bool srn_atomic_known(const struct srn_atomic *a);
 u64 srn_atomic_result(const struct srn_atomic *a, u64 original);
 

@@ -5,7 +5,7 @@
 #include "fpdu.h"
 
 /**
- * srn_mulpdu - largest ULPDU for an effective MSS
+ * srn_fpdu_mulpdu - largest ULPDU for an effective MSS
  * @mss: bytes of TCP payload in one segment
  * @markers: they take their share of it
  *
@@ -15,7 +15,7 @@
  *
  * Return: bytes.
  */
-u32 srn_mulpdu(u32 mss, bool markers)
+u32 srn_fpdu_mulpdu(u32 mss, bool markers)
 {
 	u32 fpdu = (mss < SRN_MIN_MSS ? SRN_MIN_MSS : mss) & ~3u;
 	u32 ulpdu;
@@ -27,7 +27,7 @@ u32 srn_mulpdu(u32 mss, bool markers)
 }
 
 /**
- * srn_put_trailer - write padding and CRC of an FPDU
+ * srn_fpdu_put_trailer - write padding and CRC of an FPDU
  * @out: where to, %SRN_MAX_TRAILER bytes
  * @ulpdu_and_length: bytes before the padding
  * @with_crc: CRC is on; else its field is zero
@@ -35,7 +35,7 @@ u32 srn_mulpdu(u32 mss, bool markers)
  *
  * Return: bytes written.
  */
-u32 srn_put_trailer(u8 *out, u32 ulpdu_and_length, bool with_crc, u32 crc)
+u32 srn_fpdu_put_trailer(u8 *out, u32 ulpdu_and_length, bool with_crc, u32 crc)
 {
 	u32 pad = srn_fpdu_pad(ulpdu_and_length);
 	__le32 field = 0;
@@ -168,7 +168,7 @@ static u32 parse_header(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 	p->have = 0;
 	if (srn_fpdu_in_doubt(p) && !p->markers)
 		p->crc = crc32c(SRN_CRC_SEED, p->header, need);
-	srn_get_header(p->header, &p->rdmap);
+	srn_rdmap_get_header(p->header, &p->rdmap);
 	p->stage = p->payload_len ? SRN_STAGE_PAYLOAD : SRN_STAGE_TRAILER;
 	ev->type = SRN_FPDU_HEADER;
 	return used;
@@ -368,7 +368,7 @@ u32 srn_fpdu_parse_whole(struct srn_fpdu_parser *p, const u8 *data, u32 len)
 	memcpy(p->header, data, SRN_MAX_HEADER);
 	p->header_len = header;
 	p->payload_len = body - header;
-	srn_get_header(p->header, &p->rdmap);
+	srn_rdmap_get_header(p->header, &p->rdmap);
 	p->midst = !p->rdmap.last;
 	return used;
 }
@@ -392,7 +392,7 @@ static bool goes_on(const struct srn_fpdu_parser *p, const u8 *data, u64 *offset
 }
 
 /**
- * srn_fpdu_parse_middle - a whole FPDU in the middle of a message, in one step
+ * srn_fpdu_parse_continuation - a whole FPDU in the middle of a message, in one step
  * @p: parser; it stays as it is, and goes on behind this FPDU
  * @data: the stream's next bytes
  * @len: how many
@@ -405,12 +405,12 @@ static bool goes_on(const struct srn_fpdu_parser *p, const u8 *data, u64 *offset
  *
  * Return: bytes of the FPDU, 0 if there is none of the kind.
  */
-u32 srn_fpdu_parse_middle(const struct srn_fpdu_parser *p, const u8 *data, u32 len,
-			  struct srn_fpdu_middle *m)
+u32 srn_fpdu_parse_continuation(const struct srn_fpdu_parser *p, const u8 *data, u32 len,
+				struct srn_fpdu_continuation *m)
 {
 	u32 used, body;
 
-	if (!srn_fpdu_in_midst(p) || len < SRN_MAX_HEADER || !goes_on(p, data, &m->offset))
+	if (!srn_fpdu_in_message(p) || len < SRN_MAX_HEADER || !goes_on(p, data, &m->offset))
 		return 0;
 	used = whole_fpdu(p, data, len, &body);
 	if (!used || body <= p->header_len)

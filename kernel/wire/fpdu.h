@@ -31,16 +31,16 @@
  * What a sender knows of the receiver's segment boundaries: MULPDU, the largest
  * ULPDU so that the FPDU fits an effective MSS.
  */
-u32 srn_mulpdu(u32 mss, bool markers);
+u32 srn_fpdu_mulpdu(u32 mss, bool markers);
 
 static inline u32 srn_fpdu_pad(u32 ulpdu_and_length)
 {
 	return -ulpdu_and_length & 3;
 }
 
-u32 srn_put_trailer(u8 *out, u32 ulpdu_and_length, bool with_crc, u32 crc);
+u32 srn_fpdu_put_trailer(u8 *out, u32 ulpdu_and_length, bool with_crc, u32 crc);
 
-/* The running CRC starts here and is finished by srn_put_trailer(). */
+/* The running CRC starts here and is finished by srn_fpdu_put_trailer(). */
 #define SRN_CRC_SEED		(~0u)
 
 enum srn_fpdu_event_type {
@@ -95,7 +95,7 @@ struct srn_fpdu_parser {
 };
 
 /* An FPDU that goes on where the one before it ended, and does not end the message. */
-struct srn_fpdu_middle {
+struct srn_fpdu_continuation {
 	const u8 *payload;
 	u32 len;		/* of it, at least 1 */
 	u64 offset;		/* TO or MO */
@@ -105,8 +105,8 @@ void srn_fpdu_init(struct srn_fpdu_parser *p, bool with_crc, bool markers);
 u32 srn_fpdu_parse(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 		   struct srn_fpdu_event *ev);
 u32 srn_fpdu_parse_whole(struct srn_fpdu_parser *p, const u8 *data, u32 len);
-u32 srn_fpdu_parse_middle(const struct srn_fpdu_parser *p, const u8 *data, u32 len,
-			  struct srn_fpdu_middle *m);
+u32 srn_fpdu_parse_continuation(const struct srn_fpdu_parser *p, const u8 *data, u32 len,
+				struct srn_fpdu_continuation *m);
 
 /* Is the stream at an FPDU boundary, so that its end would be an orderly one? */
 static inline bool srn_fpdu_at_boundary(const struct srn_fpdu_parser *p)
@@ -120,8 +120,8 @@ static inline bool srn_fpdu_in_doubt(const struct srn_fpdu_parser *p)
 	return p->with_crc && !p->crc_verified;
 }
 
-/* Could the next bytes be for srn_fpdu_parse_middle()? */
-static inline bool srn_fpdu_in_midst(const struct srn_fpdu_parser *p)
+/* Could the next bytes be for srn_fpdu_parse_continuation()? */
+static inline bool srn_fpdu_in_message(const struct srn_fpdu_parser *p)
 {
 	return p->midst && p->stage == SRN_STAGE_HEADER && !p->have && !p->markers;
 }

@@ -37,13 +37,13 @@ static u32 put_marker(struct srn_framer *f, u8 *out, u32 back)
 }
 
 /**
- * srn_frame_begin - begin an FPDU
+ * srn_framer_begin - begin an FPDU
  * @f: framer
  * @out: where to, %SRN_MARKER_LEN bytes
  *
  * Return: bytes written.
  */
-u32 srn_frame_begin(struct srn_framer *f, u8 *out)
+u32 srn_framer_begin(struct srn_framer *f, u8 *out)
 {
 	u32 n;
 
@@ -55,7 +55,7 @@ u32 srn_frame_begin(struct srn_framer *f, u8 *out)
 }
 
 /**
- * srn_frame_put - add bytes to an FPDU, from its length field on
+ * srn_framer_put - add bytes to an FPDU, from its length field on
  * @f: framer
  * @out: where to; room for @len bytes and %SRN_MAX_MARKERS of them
  * @data: bytes; each is read once
@@ -63,7 +63,7 @@ u32 srn_frame_begin(struct srn_framer *f, u8 *out)
  *
  * Return: bytes written.
  */
-u32 srn_frame_put(struct srn_framer *f, u8 *out, const void *data, u32 len)
+u32 srn_framer_put(struct srn_framer *f, u8 *out, const void *data, u32 len)
 {
 	const u8 *from = data;
 	u32 n = 0, take;
@@ -88,19 +88,19 @@ u32 srn_frame_put(struct srn_framer *f, u8 *out, const void *data, u32 len)
 }
 
 /**
- * srn_frame_end - end an FPDU: padding and CRC
+ * srn_framer_end - end an FPDU: padding and CRC
  * @f: framer
  * @out: where to; room for %SRN_MAX_TRAILER and %SRN_MARKER_LEN bytes
  *
  * Return: bytes written.
  */
-u32 srn_frame_end(struct srn_framer *f, u8 *out)
+u32 srn_framer_end(struct srn_framer *f, u8 *out)
 {
 	static const u8 zeros[3];
 	__le32 field = 0;
 	u32 n;
 
-	n = srn_frame_put(f, out, zeros, srn_fpdu_pad(f->length));
+	n = srn_framer_put(f, out, zeros, srn_fpdu_pad(f->length));
 	n += put_marker(f, out + n, f->position - f->fpdu);
 	if (f->with_crc)
 		field = cpu_to_le32(~f->crc);

@@ -3,9 +3,9 @@
  * Writing FPDUs into linear memory, with markers where the peer wants them (RFC 5044
  * sections 4.1 and 4.3). Pure functions on bytes.
  *
- *	n = srn_frame_begin(f, out);
- *	n += srn_frame_put(f, out + n, header and payload, piece by piece);
- *	n += srn_frame_end(f, out + n);
+ *	n = srn_framer_begin(f, out);
+ *	n += srn_framer_put(f, out + n, header and payload, piece by piece);
+ *	n += srn_framer_end(f, out + n);
  *
  * A marker is 4 bytes: 16 of zero, then how far the FPDU's length field lies back. It
  * stands at each 512th byte of the stream, counted from the first FPDU, and counts as
@@ -37,8 +37,8 @@ static inline bool srn_marker_due(u32 position)
 }
 
 void srn_framer_init(struct srn_framer *f, bool with_crc, bool markers);
-u32 srn_frame_begin(struct srn_framer *f, u8 *out);
-u32 srn_frame_put(struct srn_framer *f, u8 *out, const void *data, u32 len);
-u32 srn_frame_end(struct srn_framer *f, u8 *out);
+u32 srn_framer_begin(struct srn_framer *f, u8 *out);
+u32 srn_framer_put(struct srn_framer *f, u8 *out, const void *data, u32 len);
+u32 srn_framer_end(struct srn_framer *f, u8 *out);
 
 #endif /* SRN_WIRE_FRAMER_H */

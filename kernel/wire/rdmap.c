@@ -50,7 +50,7 @@ const struct srn_opcode_info srn_opcodes[16] = {
 };
 
 /**
- * srn_put_tagged - write MPA length and header of a tagged segment
+ * srn_rdmap_put_tagged - write MPA length and header of a tagged segment
  * @w: where to, %SRN_TAGGED_HEADER bytes
  * @op: RDMAP opcode
  * @stag: STag of the data sink
@@ -60,8 +60,8 @@ const struct srn_opcode_info srn_opcodes[16] = {
  *
  * RFC 5041 section 4.2, RFC 5044 section 4.1. Any context.
  */
-void srn_put_tagged(struct srn_wire_tagged *w, enum srn_rdmap_opcode op, u32 stag, u64 to,
-		    u32 payload, bool last)
+void srn_rdmap_put_tagged(struct srn_wire_tagged *w, enum srn_rdmap_opcode op, u32 stag, u64 to,
+			  u32 payload, bool last)
 {
 	w->mpa_len = cpu_to_be16(SRN_TAGGED_HEADER - SRN_MPA_LENGTH + payload);
 	w->ddp_ctrl = SRN_DDP_TAGGED | SRN_DDP_VERSION | (last ? SRN_DDP_LAST : 0);
@@ -71,7 +71,7 @@ void srn_put_tagged(struct srn_wire_tagged *w, enum srn_rdmap_opcode op, u32 sta
 }
 
 /**
- * srn_put_untagged - write MPA length and header of an untagged segment
+ * srn_rdmap_put_untagged - write MPA length and header of an untagged segment
  * @w: where to, %SRN_UNTAGGED_HEADER bytes
  * @op: RDMAP opcode; the queue number follows from it
  * @inv_stag: STag to invalidate, or immediate data; 0 where the opcode has neither
@@ -82,8 +82,8 @@ void srn_put_tagged(struct srn_wire_tagged *w, enum srn_rdmap_opcode op, u32 sta
  *
  * RFC 5041 section 4.3, RFC 5044 section 4.1. Any context.
  */
-void srn_put_untagged(struct srn_wire_untagged *w, enum srn_rdmap_opcode op, u32 inv_stag,
-		      u32 msn, u32 mo, u32 payload, bool last)
+void srn_rdmap_put_untagged(struct srn_wire_untagged *w, enum srn_rdmap_opcode op, u32 inv_stag,
+			    u32 msn, u32 mo, u32 payload, bool last)
 {
 	w->mpa_len = cpu_to_be16(SRN_UNTAGGED_HEADER - SRN_MPA_LENGTH + payload);
 	w->ddp_ctrl = SRN_DDP_VERSION | (last ? SRN_DDP_LAST : 0);
@@ -95,14 +95,14 @@ void srn_put_untagged(struct srn_wire_untagged *w, enum srn_rdmap_opcode op, u32
 }
 
 /**
- * srn_get_header - decode a complete DDP/RDMAP header
+ * srn_rdmap_get_header - decode a complete DDP/RDMAP header
  * @bytes: MPA length and header: %SRN_TAGGED_HEADER bytes if its T bit is set,
  *	else %SRN_UNTAGGED_HEADER
  * @h: result, in host order; nothing in it has been checked
  *
  * Any context.
  */
-void srn_get_header(const u8 *bytes, struct srn_rdmap_header *h)
+void srn_rdmap_get_header(const u8 *bytes, struct srn_rdmap_header *h)
 {
 	struct srn_wire_untagged u;
 	struct srn_wire_tagged t;
@@ -127,7 +127,7 @@ void srn_get_header(const u8 *bytes, struct srn_rdmap_header *h)
 }
 
 /**
- * srn_check_header - what can be told from a header alone
+ * srn_rdmap_check_header - what can be told from a header alone
  * @h: decoded header
  * @term: reason, set on failure
  *
@@ -136,7 +136,7 @@ void srn_get_header(const u8 *bytes, struct srn_rdmap_header *h)
  *
  * Return: 0, or -EPROTO.
  */
-int srn_check_header(const struct srn_rdmap_header *h, struct srn_term_code *term)
+int srn_rdmap_check_header(const struct srn_rdmap_header *h, struct srn_term_code *term)
 {
 	const struct srn_opcode_info *info = &srn_opcodes[h->opcode];
 
@@ -162,7 +162,7 @@ int srn_check_header(const struct srn_rdmap_header *h, struct srn_term_code *ter
 }
 
 /**
- * srn_check_untagged - is this the segment that the queue expects?
+ * srn_rdmap_check_untagged - is this the segment that the queue expects?
  * @q: next expected message of the header's queue
  * @h: checked header
  * @payload: payload bytes of the segment
@@ -174,8 +174,8 @@ int srn_check_header(const struct srn_rdmap_header *h, struct srn_term_code *ter
  *
  * Return: 0, or -EPROTO.
  */
-int srn_check_untagged(const struct srn_untagged_queue *q, const struct srn_rdmap_header *h,
-		       u32 payload, struct srn_term_code *term)
+int srn_rdmap_check_untagged(const struct srn_untagged_queue *q, const struct srn_rdmap_header *h,
+			     u32 payload, struct srn_term_code *term)
 {
 	u32 ctl_len = srn_opcodes[h->opcode].ctl_len;
 
@@ -200,12 +200,12 @@ int srn_check_untagged(const struct srn_untagged_queue *q, const struct srn_rdma
 }
 
 /**
- * srn_advance_untagged - account a segment that has been placed
+ * srn_rdmap_advance_untagged - account a segment that has been placed
  * @q: queue of the segment
  * @payload: its payload bytes
  * @last: it ended its message
  */
-void srn_advance_untagged(struct srn_untagged_queue *q, u32 payload, bool last)
+void srn_rdmap_advance_untagged(struct srn_untagged_queue *q, u32 payload, bool last)
 {
 	if (last) {
 		q->msn++;
@@ -222,7 +222,7 @@ static bool term_includes_ddp(struct srn_term_code code)
 }
 
 /**
- * srn_put_terminate - write the payload of a Terminate message
+ * srn_rdmap_put_terminate - write the payload of a Terminate message
  * @out: where to, %SRN_TERM_MAX bytes
  * @code: why
  * @offender: MPA length and DDP/RDMAP header of the segment at fault, or NULL
@@ -234,8 +234,8 @@ static bool term_includes_ddp(struct srn_term_code code)
  *
  * Return: payload length in bytes.
  */
-u32 srn_put_terminate(u8 *out, struct srn_term_code code, const u8 *offender, u32 offender_len,
-		      const struct srn_wire_read_request *rreq)
+u32 srn_rdmap_put_terminate(u8 *out, struct srn_term_code code, const u8 *offender,
+			    u32 offender_len, const struct srn_wire_read_request *rreq)
 {
 	u32 len = 4;
 
@@ -257,14 +257,14 @@ u32 srn_put_terminate(u8 *out, struct srn_term_code code, const u8 *offender, u3
 }
 
 /**
- * srn_get_terminate - decode the payload of a received Terminate
+ * srn_rdmap_get_terminate - decode the payload of a received Terminate
  * @bytes: payload
  * @len: its length
  * @t: result
  *
  * Return: 0, or -EPROTO if it is too short for what it claims to hold.
  */
-int srn_get_terminate(const u8 *bytes, u32 len, struct srn_terminate *t)
+int srn_rdmap_get_terminate(const u8 *bytes, u32 len, struct srn_terminate *t)
 {
 	u8 header[SRN_MAX_HEADER] = {};
 	u32 need = 4, header_len;
@@ -285,7 +285,7 @@ int srn_get_terminate(const u8 *bytes, u32 len, struct srn_terminate *t)
 	if (len < need)
 		return -EPROTO;
 	memcpy(header, bytes + 4, header_len);
-	srn_get_header(header, &t->header);
+	srn_rdmap_get_header(header, &t->header);
 	t->has_header = true;
 	return 0;
 }

@@ -185,17 +185,17 @@ struct srn_terminate {
 	struct srn_rdmap_header header;
 };
 
-void srn_put_tagged(struct srn_wire_tagged *w, enum srn_rdmap_opcode op, u32 stag, u64 to,
-		    u32 payload, bool last);
-void srn_put_untagged(struct srn_wire_untagged *w, enum srn_rdmap_opcode op, u32 inv_stag,
-		      u32 msn, u32 mo, u32 payload, bool last);
-void srn_get_header(const u8 *bytes, struct srn_rdmap_header *h);
-int srn_check_header(const struct srn_rdmap_header *h, struct srn_term_code *term);
-int srn_check_untagged(const struct srn_untagged_queue *q, const struct srn_rdmap_header *h,
-		       u32 payload, struct srn_term_code *term);
-void srn_advance_untagged(struct srn_untagged_queue *q, u32 payload, bool last);
-u32 srn_put_terminate(u8 *out, struct srn_term_code code, const u8 *offender, u32 offender_len,
-		      const struct srn_wire_read_request *rreq);
-int srn_get_terminate(const u8 *bytes, u32 len, struct srn_terminate *t);
+void srn_rdmap_put_tagged(struct srn_wire_tagged *w, enum srn_rdmap_opcode op, u32 stag, u64 to,
+			  u32 payload, bool last);
+void srn_rdmap_put_untagged(struct srn_wire_untagged *w, enum srn_rdmap_opcode op, u32 inv_stag,
+			    u32 msn, u32 mo, u32 payload, bool last);
+void srn_rdmap_get_header(const u8 *bytes, struct srn_rdmap_header *h);
+int srn_rdmap_check_header(const struct srn_rdmap_header *h, struct srn_term_code *term);
+int srn_rdmap_check_untagged(const struct srn_untagged_queue *q, const struct srn_rdmap_header *h,
+			     u32 payload, struct srn_term_code *term);
+void srn_rdmap_advance_untagged(struct srn_untagged_queue *q, u32 payload, bool last);
+u32 srn_rdmap_put_terminate(u8 *out, struct srn_term_code code, const u8 *offender,
+			    u32 offender_len, const struct srn_wire_read_request *rreq);
+int srn_rdmap_get_terminate(const u8 *bytes, u32 len, struct srn_terminate *t);
 
 #endif /* SRN_WIRE_RDMAP_H */

@@ -44,7 +44,7 @@ static int check_read_response(struct srn_sequence *q, const struct srn_rdmap_he
 /**
  * srn_sequence_check - may this segment come now?
  * @q: sequence; knows from here on whether the segment is a ready message
- * @h: header, valid in itself (srn_check_header())
+ * @h: header, valid in itself (srn_rdmap_check_header())
  * @payload: bytes that follow
  * @oldest: request that a response would have to answer
  * @term: reason, set on failure
@@ -66,7 +66,7 @@ int srn_sequence_check(struct srn_sequence *q, const struct srn_rdmap_header *h,
 		return 0;
 	if (h->opcode == SRN_OP_READ_RESPONSE)
 		return q->rtr ? 0 : check_read_response(q, h, payload, oldest, term);
-	if (srn_check_untagged(&q->queue[h->qn], h, payload, term))
+	if (srn_rdmap_check_untagged(&q->queue[h->qn], h, payload, term))
 		return -EPROTO;
 	if (h->opcode == SRN_OP_ATOMIC_RESPONSE && oldest->kind != SRN_REQUEST_ATOMIC) {
 		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER, SRN_UNTAGGED_NO_BUFFER);
@@ -86,7 +86,7 @@ int srn_sequence_check(struct srn_sequence *q, const struct srn_rdmap_header *h,
 }
 
 /**
- * srn_sequence_middle - a segment that goes on where another ended, and does not end the message
+ * srn_sequence_continue - a segment that goes on where another ended, and does not end the message
  * @q: sequence
  * @before: header of the segment before, which was allowed, is complete and not the last one;
  *	this one's differs in its offset only
@@ -97,8 +97,8 @@ int srn_sequence_check(struct srn_sequence *q, const struct srn_rdmap_header *h,
  *
  * Return: false if something is wrong with it: nothing is changed, srn_sequence_check() knows what.
  */
-bool srn_sequence_middle(struct srn_sequence *q, const struct srn_rdmap_header *before, u64 offset,
-			 u32 payload)
+bool srn_sequence_continue(struct srn_sequence *q, const struct srn_rdmap_header *before,
+			   u64 offset, u32 payload)
 {
 	u32 *done;
 
@@ -124,7 +124,7 @@ bool srn_sequence_middle(struct srn_sequence *q, const struct srn_rdmap_header *
 bool srn_sequence_advance(struct srn_sequence *q, const struct srn_rdmap_header *h, u32 payload)
 {
 	if (!h->tagged) {
-		srn_advance_untagged(&q->queue[h->qn], payload, h->last);
+		srn_rdmap_advance_untagged(&q->queue[h->qn], payload, h->last);
 	} else if (h->opcode == SRN_OP_READ_RESPONSE && q->rtr) {
 		q->rtr_read = false;
 	} else if (h->opcode == SRN_OP_READ_RESPONSE) {

@@ -7,7 +7,7 @@
  *
  *	srn_sequence_check(q, &header, payload, &oldest, &term);	its header is there
  *	srn_sequence_advance(q, &header, payload);			all of it is there
- *	srn_sequence_middle(q, &before, offset, payload);		both, for one that goes on
+ *	srn_sequence_continue(q, &before, offset, payload);		both, for one that goes on
  */
 #ifndef SRN_WIRE_SEQUENCE_H
 #define SRN_WIRE_SEQUENCE_H
@@ -40,8 +40,8 @@ struct srn_sequence {
 void srn_sequence_init(struct srn_sequence *q, bool rtr_read, bool rtr_send_may_come);
 int srn_sequence_check(struct srn_sequence *q, const struct srn_rdmap_header *h, u32 payload,
 		       const struct srn_request *oldest, struct srn_term_code *term);
-bool srn_sequence_middle(struct srn_sequence *q, const struct srn_rdmap_header *before, u64 offset,
-			 u32 payload);
+bool srn_sequence_continue(struct srn_sequence *q, const struct srn_rdmap_header *before,
+			   u64 offset, u32 payload);
 bool srn_sequence_advance(struct srn_sequence *q, const struct srn_rdmap_header *h, u32 payload);
 
 #endif /* SRN_WIRE_SEQUENCE_H */

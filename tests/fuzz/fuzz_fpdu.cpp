@@ -94,13 +94,13 @@ void terminate_round_trip(srn_term_code code, const received_fpdu& fpdu) {
     const bool is_read = fpdu.payload.size() == sizeof(rreq);
     if (is_read)
         std::copy(fpdu.payload.begin(), fpdu.payload.end(), reinterpret_cast<std::uint8_t*>(&rreq));
-    const std::uint32_t length = srn_put_terminate(out.data(), code, offender.data(),
-                                                   offender.size(), is_read ? &rreq : nullptr);
+    const std::uint32_t length = srn_rdmap_put_terminate(
+        out.data(), code, offender.data(), offender.size(), is_read ? &rreq : nullptr);
     require(length >= 4 && length <= out.size(), "Terminate length");
     for (std::uint32_t n = 0; n <= length; n++) {
         const exact_copy part(byte_span(out).first(n));
         srn_terminate t;
-        const int status = srn_get_terminate(part.data(), n, &t);
+        const int status = srn_rdmap_get_terminate(part.data(), n, &t);
         require((status == 0) == (n == length), "a Terminate that is cut short is refused");
         if (status) continue;
         require(t.code == code, "Terminate code survives");
@@ -114,15 +114,15 @@ void encode_round_trip(const srn_rdmap_header& h, std::uint32_t payload) {
     byte_vector bytes;
     if (h.tagged) {
         srn_wire_tagged w;
-        srn_put_tagged(&w, op, h.stag, h.to, payload, h.last);
+        srn_rdmap_put_tagged(&w, op, h.stag, h.to, payload, h.last);
         bytes = bytes_of(w);
     } else {
         srn_wire_untagged w;
-        srn_put_untagged(&w, op, h.stag, h.msn, h.mo, payload, h.last);
+        srn_rdmap_put_untagged(&w, op, h.stag, h.msn, h.mo, payload, h.last);
         bytes = bytes_of(w);
     }
     srn_rdmap_header back;
-    srn_get_header(exact_copy(bytes).data(), &back);
+    srn_rdmap_get_header(exact_copy(bytes).data(), &back);
     srn_rdmap_header canonical = h;
     // Reserved bits are ignored, and not sent.
     canonical.ddp_ctrl &= SRN_DDP_TAGGED | SRN_DDP_LAST | SRN_DDP_VERSION_MASK;
@@ -138,7 +138,7 @@ public:
         const srn_rdmap_header& h = fpdu.header;
         const auto payload = static_cast<std::uint32_t>(fpdu.payload.size());
         srn_term_code term{};
-        if (srn_check_header(&h, &term)) {
+        if (srn_rdmap_check_header(&h, &term)) {
             terminate_round_trip(term, fpdu);
             return;
         }
@@ -148,11 +148,11 @@ public:
         require(h.qn < queues_.size(), "a queue that does not exist");
         srn_untagged_queue& q = queues_[h.qn];
         const srn_untagged_queue before = q;
-        if (srn_check_untagged(&q, &h, payload, &term)) {
+        if (srn_rdmap_check_untagged(&q, &h, payload, &term)) {
             terminate_round_trip(term, fpdu);
             return;
         }
-        srn_advance_untagged(&q, payload, h.last);
+        srn_rdmap_advance_untagged(&q, payload, h.last);
         require(q.mo >= before.mo || h.last, "the message offset never wraps");
         require(q.msn == before.msn + (h.last ? 1 : 0), "one message at a time");
         if (h.opcode == SRN_OP_TERMINATE) take_terminate(fpdu.payload);
@@ -162,7 +162,7 @@ private:
     static void take_terminate(byte_span payload) {
         const exact_copy bytes(payload);
         srn_terminate t;
-        if (srn_get_terminate(bytes.data(), bytes.size(), &t) == 0)
+        if (srn_rdmap_get_terminate(bytes.data(), bytes.size(), &t) == 0)
             require(!t.has_header || bytes.size() >= 4 + SRN_TAGGED_HEADER,
                     "header out of nothing");
     }

@@ -160,14 +160,14 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
         const std::uint32_t payload = in.number();
         const auto bytes = in.header();
         srn_rdmap_header h{};
-        srn_get_header(bytes.data(), &h);
+        srn_rdmap_get_header(bytes.data(), &h);
         srn_term_code term{0xee, 0xee, 0xee};
         const srn_request oldest = m.oldest();
         srn_sequence in_one_step = sequence;
         const bool goes_on =
             is_middle(before, h, payload) &&
-            srn_sequence_middle(&in_one_step, &before, h.tagged ? h.to : h.mo, payload);
-        if (srn_check_header(&h, &term) ||
+            srn_sequence_continue(&in_one_step, &before, h.tagged ? h.to : h.mo, payload);
+        if (srn_rdmap_check_header(&h, &term) ||
             srn_sequence_check(&sequence, &h, payload, &oldest, &term)) {
             // The stream ends here.
             require(!goes_on, "allowed in one step only");

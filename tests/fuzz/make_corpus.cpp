@@ -31,9 +31,9 @@ byte_vector terminate_payload() {
     const byte_vector offender = fpdu_body({.op = SRN_OP_READ_REQUEST, .payload = pattern(28)});
     const srn_wire_read_request rreq{};
     byte_vector out(SRN_TERM_MAX);
-    out.resize(srn_put_terminate(out.data(),
-                                 {SRN_LAYER_RDMAP, SRN_RDMAP_REMOTE_PROTECTION, SRN_PROT_ACCESS},
-                                 offender.data(), SRN_UNTAGGED_HEADER, &rreq));
+    out.resize(srn_rdmap_put_terminate(
+        out.data(), {SRN_LAYER_RDMAP, SRN_RDMAP_REMOTE_PROTECTION, SRN_PROT_ACCESS},
+        offender.data(), SRN_UNTAGGED_HEADER, &rreq));
     return out;
 }
 

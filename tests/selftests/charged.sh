@@ -176,7 +176,7 @@ payload_is_limited()
 # From then on: it takes a while to end.
 was_killed() { ! grep -qx "oom_kill 0" "$GROUP"/memory.events; }
 memory_is_back() { ((was_free - $(free_kib) <= $(for_each "$UNCHARGED") + NOISE)); }
-# A page of each connection is not kept for its withheld FPDU.
+# A page of each connection is not kept for its FPDU in pieces.
 goes_on_or_was_killed() { kernel_has_kib $((sent - $(for_each 4))) || was_killed; }
 
 batches_are_charged()

@@ -85,14 +85,14 @@ TEST(Atomic, Layout) {
                        .compare = 0x5152535455565758,
                        .compare_mask = 0x6162636465666768};
     byte_vector bytes(sizeof(srn_wire_atomic_request));
-    srn_put_atomic(reinterpret_cast<srn_wire_atomic_request*>(bytes.data()), &a);
+    srn_atomic_put(reinterpret_cast<srn_wire_atomic_request*>(bytes.data()), &a);
     byte_vector expected{0, 0, 0, 2, 1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14};
     for (int field = 2; field <= 6; ++field)
         for (int i = 1; i <= 8; ++i) expected.push_back(static_cast<std::uint8_t>(field << 4 | i));
     EXPECT_EQ(bytes, expected);
 
     srn_atomic back{};
-    srn_get_atomic(exact_copy(bytes).data(), &back);
+    srn_atomic_get(exact_copy(bytes).data(), &back);
     EXPECT_EQ(back.code, a.code);
     EXPECT_EQ(back.id, a.id);
     EXPECT_EQ(back.stag, a.stag);
@@ -116,7 +116,7 @@ TEST(Atomic, OnlyTheLowFourBitsAreTheCode) {
     srn_atomic a{};
     bytes[0] = 0xff;
     bytes[3] = 0xf2;
-    srn_get_atomic(bytes.data(), &a);
+    srn_atomic_get(bytes.data(), &a);
     EXPECT_EQ(a.code, SRN_ATOMIC_CMP_SWAP);
     EXPECT_TRUE(srn_atomic_known(&a));
     for (const std::uint8_t code :

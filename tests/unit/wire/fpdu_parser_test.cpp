@@ -42,7 +42,7 @@ test_stream stream_of(const std::vector<fpdu_recipe>& recipes) {
         received_fpdu want;
         want.header_bytes = fpdu_body(r);
         want.header_bytes.resize(want.header_bytes.size() - r.payload.size());
-        srn_get_header(want.header_bytes.data(), &want.header);
+        srn_rdmap_get_header(want.header_bytes.data(), &want.header);
         want.payload = r.payload;
         want.complete = true;
         s.fpdus.push_back(want);

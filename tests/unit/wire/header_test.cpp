@@ -18,21 +18,21 @@ constexpr srn_term_code rdmap_opcode{0, 2, 6};
 
 srn_rdmap_header decode(const byte_vector& bytes) {
     srn_rdmap_header h;
-    srn_get_header(exact_copy(bytes).data(), &h);
+    srn_rdmap_get_header(exact_copy(bytes).data(), &h);
     return h;
 }
 
 byte_vector tagged(srn_rdmap_opcode op, std::uint32_t stag, std::uint64_t to, std::uint32_t payload,
                    bool last) {
     srn_wire_tagged w;
-    srn_put_tagged(&w, op, stag, to, payload, last);
+    srn_rdmap_put_tagged(&w, op, stag, to, payload, last);
     return bytes_of(w);
 }
 
 byte_vector untagged(srn_rdmap_opcode op, std::uint32_t inv_stag, std::uint32_t msn,
                      std::uint32_t mo, std::uint32_t payload, bool last) {
     srn_wire_untagged w;
-    srn_put_untagged(&w, op, inv_stag, msn, mo, payload, last);
+    srn_rdmap_put_untagged(&w, op, inv_stag, msn, mo, payload, last);
     return bytes_of(w);
 }
 
@@ -190,10 +190,10 @@ TEST_P(Opcode, IsTakenInItsOwnModelOnly) {
     const opcode_case& c = GetParam();
     srn_term_code term{0xff, 0xff, 0xff};
     const srn_rdmap_header own = header(c.tagged, c.qn);
-    EXPECT_EQ(srn_check_header(&own, &term), c.known ? 0 : -EPROTO);
+    EXPECT_EQ(srn_rdmap_check_header(&own, &term), c.known ? 0 : -EPROTO);
     EXPECT_EQ(term, c.known ? (srn_term_code{0xff, 0xff, 0xff}) : rdmap_opcode);
     const srn_rdmap_header other = header(!c.tagged, c.qn);
-    EXPECT_EQ(srn_check_header(&other, &term), -EPROTO);
+    EXPECT_EQ(srn_rdmap_check_header(&other, &term), -EPROTO);
     EXPECT_EQ(term, rdmap_opcode);
 }
 
@@ -204,7 +204,7 @@ TEST_P(Opcode, IsTakenOnItsOwnQueueOnly) {
         if (qn == c.qn) continue;
         srn_term_code term{};
         const srn_rdmap_header h = header(false, qn);
-        EXPECT_EQ(srn_check_header(&h, &term), -EPROTO);
+        EXPECT_EQ(srn_rdmap_check_header(&h, &term), -EPROTO);
         EXPECT_EQ(term, rdmap_opcode) << "queue " << qn;
     }
 }
@@ -213,7 +213,7 @@ TEST_P(Opcode, IsRefusedOnAQueueThatDoesNotExist) {
     for (const std::uint32_t qn : {4u, 5u, 0x100u, 0x01000000u, 0x80000000u, 0xffffffffu}) {
         srn_term_code term{};
         const srn_rdmap_header h = header(false, qn);
-        EXPECT_EQ(srn_check_header(&h, &term), -EPROTO);
+        EXPECT_EQ(srn_rdmap_check_header(&h, &term), -EPROTO);
         EXPECT_EQ(term, ddp_untagged_qn) << "queue " << qn;
     }
 }
@@ -225,7 +225,7 @@ TEST(CheckHeader, TaggedHasNoQueue) {
     // What would be the queue number is part of TO.
     const srn_rdmap_header h = decode(tagged(SRN_OP_WRITE, 1, ~0ULL, 0, true));
     srn_term_code term{};
-    EXPECT_EQ(srn_check_header(&h, &term), 0);
+    EXPECT_EQ(srn_rdmap_check_header(&h, &term), 0);
 }
 
 TEST(CheckHeader, RefusesOtherDdpVersions) {
@@ -235,13 +235,13 @@ TEST(CheckHeader, RefusesOtherDdpVersions) {
         byte_vector bytes = tagged(SRN_OP_WRITE, 0, 0, 0, true);
         bytes[2] = static_cast<std::uint8_t>((bytes[2] & 0xfc) | version);
         srn_rdmap_header h = decode(bytes);
-        EXPECT_EQ(srn_check_header(&h, &term), -EPROTO);
+        EXPECT_EQ(srn_rdmap_check_header(&h, &term), -EPROTO);
         EXPECT_EQ(term, ddp_tagged_version);
 
         bytes = untagged(SRN_OP_SEND, 0, 1, 0, 0, true);
         bytes[2] = static_cast<std::uint8_t>((bytes[2] & 0xfc) | version);
         h = decode(bytes);
-        EXPECT_EQ(srn_check_header(&h, &term), -EPROTO);
+        EXPECT_EQ(srn_rdmap_check_header(&h, &term), -EPROTO);
         EXPECT_EQ(term, ddp_untagged_version);
     }
 }
@@ -253,7 +253,7 @@ TEST(CheckHeader, RefusesOtherRdmapVersions) {
             bytes[3] = static_cast<std::uint8_t>((bytes[3] & 0x3f) | version);
             srn_term_code term{};
             const srn_rdmap_header h = decode(bytes);
-            EXPECT_EQ(srn_check_header(&h, &term), -EPROTO);
+            EXPECT_EQ(srn_rdmap_check_header(&h, &term), -EPROTO);
             EXPECT_EQ(term, rdmap_version) << version;
         }
     }
@@ -266,16 +266,16 @@ TEST(CheckHeader, NamesTheFirstOfSeveralFaults) {
     h.opcode = 0xf;
     h.rdmap_ctrl = 0x0f;
     srn_term_code term{};
-    EXPECT_EQ(srn_check_header(&h, &term), -EPROTO);
+    EXPECT_EQ(srn_rdmap_check_header(&h, &term), -EPROTO);
     EXPECT_EQ(term, ddp_untagged_version);
     h.ddp_ctrl = 0x41;
-    EXPECT_EQ(srn_check_header(&h, &term), -EPROTO);
+    EXPECT_EQ(srn_rdmap_check_header(&h, &term), -EPROTO);
     EXPECT_EQ(term, ddp_untagged_qn);
     h.qn = 0;
-    EXPECT_EQ(srn_check_header(&h, &term), -EPROTO);
+    EXPECT_EQ(srn_rdmap_check_header(&h, &term), -EPROTO);
     EXPECT_EQ(term, rdmap_version);
     h.rdmap_ctrl = 0x4f;
-    EXPECT_EQ(srn_check_header(&h, &term), -EPROTO);
+    EXPECT_EQ(srn_rdmap_check_header(&h, &term), -EPROTO);
     EXPECT_EQ(term, rdmap_opcode);
 }
 
@@ -288,7 +288,7 @@ TEST(CheckHeader, IgnoresReservedFields) {
         bytes[3] |= 0x30;
         srn_term_code term{};
         const srn_rdmap_header h = decode(bytes);
-        EXPECT_EQ(srn_check_header(&h, &term), 0);
+        EXPECT_EQ(srn_rdmap_check_header(&h, &term), 0);
     }
 }
 
@@ -304,7 +304,7 @@ TEST(Header, SurvivesARoundTrip) {
                     decode(c.tagged ? tagged(op, n, to, 28, last)
                                     : untagged(op, c.invalidates ? n : 0, n, n ^ 1, 28, last));
                 srn_term_code term{};
-                EXPECT_EQ(srn_check_header(&h, &term), 0);
+                EXPECT_EQ(srn_rdmap_check_header(&h, &term), 0);
                 EXPECT_EQ(h.opcode, c.op);
                 EXPECT_EQ(h.tagged, c.tagged);
                 EXPECT_EQ(h.last, last);

@@ -15,18 +15,18 @@ public:
     /// A Send of `payload` bytes that are all `fill`, written in pieces of `piece` bytes.
     void send(std::uint32_t payload, std::uint8_t fill = 0, std::size_t piece = 1 << 16) {
         byte_vector body(SRN_UNTAGGED_HEADER);
-        srn_put_untagged(reinterpret_cast<srn_wire_untagged*>(body.data()), SRN_OP_SEND, 0, ++msn_,
-                         0, payload, true);
+        srn_rdmap_put_untagged(reinterpret_cast<srn_wire_untagged*>(body.data()), SRN_OP_SEND, 0,
+                               ++msn_, 0, payload, true);
         body.resize(body.size() + payload, fill);
         byte_vector out(body.size() + SRN_MAX_TRAILER +
                         SRN_MARKER_LEN * SRN_MAX_MARKERS(static_cast<std::uint32_t>(body.size())));
-        std::uint32_t n = srn_frame_begin(&framer_, out.data());
+        std::uint32_t n = srn_framer_begin(&framer_, out.data());
         for (std::size_t at = 0; at < body.size(); at += piece) {
             const std::size_t take = std::min(piece, body.size() - at);
-            n += srn_frame_put(&framer_, out.data() + n, body.data() + at,
-                               static_cast<std::uint32_t>(take));
+            n += srn_framer_put(&framer_, out.data() + n, body.data() + at,
+                                static_cast<std::uint32_t>(take));
         }
-        n += srn_frame_end(&framer_, out.data() + n);
+        n += srn_framer_end(&framer_, out.data() + n);
         EXPECT_LE(n, out.size());
         stream.insert(stream.end(), out.begin(), out.begin() + n);
         starts.push_back(framer_.fpdu);
@@ -211,7 +211,7 @@ TEST(Marker, CutInTwoIsNoBoundary) {
 
 TEST(Mulpdu, LeavesRoomForMarkers) {
     for (std::uint32_t mss = SRN_MIN_MSS; mss < 65540; ++mss) {
-        const std::uint32_t body = SRN_MPA_LENGTH + srn_mulpdu(mss, true);
+        const std::uint32_t body = SRN_MPA_LENGTH + srn_fpdu_mulpdu(mss, true);
         const std::uint32_t markers = ((mss & ~3U) + SRN_MARKER_INTERVAL - 1) / SRN_MARKER_INTERVAL;
         ASSERT_LE(body + srn_fpdu_pad(body) + SRN_CRC_LEN + markers * SRN_MARKER_LEN, mss);
     }

@@ -96,13 +96,13 @@ TEST_F(Sequence, MiddleOfARead) {
     EXPECT_EQ(come(response(0, false), 10, read_of_40), none);
     const srn_rdmap_header before = response(0, false);
     const srn_sequence unchanged = q_;
-    EXPECT_FALSE(srn_sequence_middle(&q_, &before, 9, 5));
-    EXPECT_FALSE(srn_sequence_middle(&q_, &before, 11, 5));
-    EXPECT_FALSE(srn_sequence_middle(&q_, &before, 10, 31));
-    EXPECT_FALSE(srn_sequence_middle(&q_, &before, 10 + (1ULL << 32), 5));
+    EXPECT_FALSE(srn_sequence_continue(&q_, &before, 9, 5));
+    EXPECT_FALSE(srn_sequence_continue(&q_, &before, 11, 5));
+    EXPECT_FALSE(srn_sequence_continue(&q_, &before, 10, 31));
+    EXPECT_FALSE(srn_sequence_continue(&q_, &before, 10 + (1ULL << 32), 5));
     EXPECT_EQ(q_.read_done, unchanged.read_done);
-    EXPECT_TRUE(srn_sequence_middle(&q_, &before, 10, 25));
-    EXPECT_FALSE(srn_sequence_middle(&q_, &before, 35, 6));
+    EXPECT_TRUE(srn_sequence_continue(&q_, &before, 10, 25));
+    EXPECT_FALSE(srn_sequence_continue(&q_, &before, 35, 6));
     EXPECT_EQ(come(response(35, true), 5, read_of_40), none);
     EXPECT_TRUE(delivered_);
 }
@@ -110,9 +110,9 @@ TEST_F(Sequence, MiddleOfARead) {
 TEST_F(Sequence, MiddleOfASend) {
     srn_rdmap_header h = untagged(SRN_OP_SEND, 1, false);
     EXPECT_EQ(come(h, 100), none);
-    EXPECT_FALSE(srn_sequence_middle(&q_, &h, 99, 10));
-    EXPECT_FALSE(srn_sequence_middle(&q_, &h, 100, 0xffffffff));
-    EXPECT_TRUE(srn_sequence_middle(&q_, &h, 100, 10));
+    EXPECT_FALSE(srn_sequence_continue(&q_, &h, 99, 10));
+    EXPECT_FALSE(srn_sequence_continue(&q_, &h, 100, 0xffffffff));
+    EXPECT_TRUE(srn_sequence_continue(&q_, &h, 100, 10));
     h.mo = 110;
     h.last = true;
     EXPECT_EQ(come(h, 1), none);
@@ -122,8 +122,8 @@ TEST_F(Sequence, MiddleOfASend) {
 TEST_F(Sequence, MiddleOfAWriteIsAnywhere) {
     const srn_rdmap_header h{.opcode = SRN_OP_WRITE, .tagged = true};
     EXPECT_EQ(come(h, 10), none);
-    EXPECT_TRUE(srn_sequence_middle(&q_, &h, 0, 0xffffffff));
-    EXPECT_TRUE(srn_sequence_middle(&q_, &h, 0xffffffffffffffff, 1));
+    EXPECT_TRUE(srn_sequence_continue(&q_, &h, 0, 0xffffffff));
+    EXPECT_TRUE(srn_sequence_continue(&q_, &h, 0xffffffffffffffff, 1));
 }
 
 TEST_F(Sequence, AtomicAnswered) {
@@ -141,7 +141,7 @@ TEST_F(Sequence, TerminateIsNoLongerThanItCanBe) {
     EXPECT_TRUE(delivered_);
 }
 
-// Of a message that goes on, srn_sequence_middle() would not ask how long it gets.
+// Of a message that goes on, srn_sequence_continue() would not ask how long it gets.
 TEST_F(Sequence, TerminateIsOneSegment) {
     EXPECT_EQ(come(untagged(SRN_OP_TERMINATE, 1, false), 4), unspecified_operation);
     EXPECT_EQ(come(untagged(SRN_OP_TERMINATE), 4), none);

@@ -27,11 +27,11 @@ inline byte_vector fpdu_body(const fpdu_recipe& r) {
     byte_vector body;
     if (srn_opcodes[r.op].tagged) {
         srn_wire_tagged header;
-        srn_put_tagged(&header, r.op, r.stag, r.to, length, r.last);
+        srn_rdmap_put_tagged(&header, r.op, r.stag, r.to, length, r.last);
         body = bytes_of(header);
     } else {
         srn_wire_untagged header;
-        srn_put_untagged(&header, r.op, r.stag, r.msn, r.mo, length, r.last);
+        srn_rdmap_put_untagged(&header, r.op, r.stag, r.msn, r.mo, length, r.last);
         body = bytes_of(header);
     }
     append(body, r.payload);
@@ -42,7 +42,7 @@ inline byte_vector with_trailer(byte_vector body, bool crc) {
     const auto length = static_cast<std::uint32_t>(body.size());
     std::uint8_t trailer[SRN_MAX_TRAILER];
     const std::uint32_t n =
-        srn_put_trailer(trailer, length, crc, crc32c(SRN_CRC_SEED, body.data(), length));
+        srn_fpdu_put_trailer(trailer, length, crc, crc32c(SRN_CRC_SEED, body.data(), length));
     append(body, {trailer, n});
     return body;
 }
@@ -153,9 +153,9 @@ private:
 
     std::uint32_t stride(const std::uint8_t* in, std::uint32_t left) {
         std::uint32_t used = 0;
-        srn_fpdu_middle middle{};
+        srn_fpdu_continuation middle{};
         while (const std::uint32_t n =
-                   srn_fpdu_parse_middle(&parser_, in + used, left - used, &middle)) {
+                   srn_fpdu_parse_continuation(&parser_, in + used, left - used, &middle)) {
             rule(!fpdus_.empty() && at_boundary(), "a middle without a begin");
             rule(n <= left - used && middle.len > 0 && middle.payload > in + used &&
                      middle.payload + middle.len + SRN_CRC_LEN <= in + used + n,
@@ -163,7 +163,7 @@ private:
             if (rule_) return used;
             received_fpdu fpdu;
             fpdu.header_bytes.assign(in + used, middle.payload);
-            srn_get_header(exact_copy(fpdu.header_bytes).data(), &fpdu.header);
+            srn_rdmap_get_header(exact_copy(fpdu.header_bytes).data(), &fpdu.header);
             rule(middle.offset == (fpdu.header.tagged ? fpdu.header.to : fpdu.header.mo),
                  "a middle elsewhere than it says");
             srn_rdmap_header alike = fpdus_.back().header;

@@ -32,7 +32,7 @@ byte_vector terminate(srn_term_code code, const byte_vector& offender = {},
     // Exactly as large as the contract wants it, on the heap for ASan.
     byte_vector out(SRN_TERM_MAX, 0xaa);
     const exact_copy bytes(offender);
-    const std::uint32_t length = srn_put_terminate(
+    const std::uint32_t length = srn_rdmap_put_terminate(
         out.data(), code, offender.empty() ? nullptr : bytes.data(), bytes.size(), rreq);
     EXPECT_LE(length, SRN_TERM_MAX);
     out.resize(length);
@@ -46,7 +46,7 @@ byte_vector operator+(byte_vector a, const byte_vector& b) {
 
 int decode(const byte_vector& bytes, srn_terminate* t) {
     const exact_copy copy(bytes);
-    return srn_get_terminate(copy.data(), copy.size(), t);
+    return srn_rdmap_get_terminate(copy.data(), copy.size(), t);
 }
 
 TEST(PutTerminate, OfTheStreamHasNoHeader) {
@@ -162,7 +162,7 @@ TEST_P(Terminate, IsDecoded) {
     ASSERT_EQ(t.has_header, c.has_header);
     if (!c.has_header) return;
     srn_rdmap_header h;
-    srn_get_header(c.bytes.data() + 4, &h);
+    srn_rdmap_get_header(c.bytes.data() + 4, &h);
     EXPECT_EQ(t.header, h);
 }
 

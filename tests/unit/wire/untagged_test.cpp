@@ -74,7 +74,7 @@ TEST_P(UntaggedSegment, IsChecked) {
     h.mo = c.mo;
     h.last = c.last;
     srn_term_code term = untouched;
-    EXPECT_EQ(srn_check_untagged(&c.queue, &h, c.payload, &term),
+    EXPECT_EQ(srn_rdmap_check_untagged(&c.queue, &h, c.payload, &term),
               c.term == untouched ? 0 : -EPROTO);
     EXPECT_EQ(term, c.term);
 }
@@ -84,21 +84,21 @@ INSTANTIATE_TEST_SUITE_P(All, UntaggedSegment, testing::ValuesIn(segment_cases),
 
 TEST(AdvanceUntagged, CountsSegmentsAndMessages) {
     srn_untagged_queue q{1, 0};
-    srn_advance_untagged(&q, 1000, false);
+    srn_rdmap_advance_untagged(&q, 1000, false);
     EXPECT_EQ(q.msn, 1U);
     EXPECT_EQ(q.mo, 1000U);
-    srn_advance_untagged(&q, 0, false);
+    srn_rdmap_advance_untagged(&q, 0, false);
     EXPECT_EQ(q.mo, 1000U);
-    srn_advance_untagged(&q, 24, true);
+    srn_rdmap_advance_untagged(&q, 24, true);
     EXPECT_EQ(q.msn, 2U);
     EXPECT_EQ(q.mo, 0U);
 }
 
 TEST(AdvanceUntagged, MsnWrapsToZero) {
     srn_untagged_queue q{max, 0};
-    srn_advance_untagged(&q, 1, true);
+    srn_rdmap_advance_untagged(&q, 1, true);
     EXPECT_EQ(q.msn, 0U);
-    srn_advance_untagged(&q, 1, true);
+    srn_rdmap_advance_untagged(&q, 1, true);
     EXPECT_EQ(q.msn, 1U);
 }
 
@@ -110,17 +110,17 @@ TEST(AdvanceUntagged, FollowsASender) {
         const std::uint32_t payload = i * 37 % 1400;
         const bool last = i % 5 == 4;
         srn_wire_untagged w;
-        srn_put_untagged(&w, SRN_OP_SEND, 0, sender.msn, sender.mo, payload, last);
+        srn_rdmap_put_untagged(&w, SRN_OP_SEND, 0, sender.msn, sender.mo, payload, last);
         srn_rdmap_header h;
-        srn_get_header(bytes_of(w).data(), &h);
+        srn_rdmap_get_header(bytes_of(w).data(), &h);
         srn_term_code term{};
-        ASSERT_EQ(srn_check_header(&h, &term), 0);
-        ASSERT_EQ(srn_check_untagged(&receiver, &h, payload, &term), 0) << term;
-        srn_advance_untagged(&sender, payload, last);
-        srn_advance_untagged(&receiver, payload, last);
+        ASSERT_EQ(srn_rdmap_check_header(&h, &term), 0);
+        ASSERT_EQ(srn_rdmap_check_untagged(&receiver, &h, payload, &term), 0) << term;
+        srn_rdmap_advance_untagged(&sender, payload, last);
+        srn_rdmap_advance_untagged(&receiver, payload, last);
         // A second copy of a segment that brought anything is refused.
         if (payload || last) {
-            EXPECT_EQ(srn_check_untagged(&receiver, &h, payload, &term), -EPROTO);
+            EXPECT_EQ(srn_rdmap_check_untagged(&receiver, &h, payload, &term), -EPROTO);
         }
     }
     EXPECT_EQ(receiver.msn, max - 3 + 12);

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Links come and go, and follow their network devices.
+ */
+#include <linux/if_arp.h>
+#include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
+#include <net/net_namespace.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_netlink.h>
+
+#include "../uapi/softrnic-abi.h"
+#include "ib_device.h"
+#include "rdma_link.h"
+
+static struct srn_device *find_device(struct net_device *netdev)
+{
+	struct ib_device *ibdev = ib_device_get_by_netdev(netdev, SRN_DRIVER_ID);
+
+	return ibdev ? to_srn_dev(ibdev) : NULL;
+}
+
+static bool carries_ip(const struct net_device *netdev)
+{
+	return netdev->type == ARPHRD_ETHER || netdev->type == ARPHRD_NONE;
+}
+
+/*
+ * The notifier finds links that are registered. So a network device that left while its
+ * link was being registered is looked for here.
+ */
+static bool remove_if_stranded(struct net_device *netdev, const struct net *net)
+{
+	struct srn_device *dev;
+	bool stranded;
+
+	rtnl_lock();
+	stranded = netdev->reg_state != NETREG_REGISTERED || !net_eq(dev_net(netdev), net);
+	rtnl_unlock();
+	if (!stranded)
+		return false;
+	dev = find_device(netdev);
+	if (dev) {
+		ib_unregister_device_queued(&dev->ibdev);
+		ib_device_put(&dev->ibdev);
+	}
+	return true;
+}
+
+/* rdma link add NAME type softrnic netdev DEV */
+static int new_link(const char *name, struct net_device *netdev)
+{
+	struct srn_device *dev;
+	const struct net *net;
+	int ret;
+
+	/* To rdma_cm 127.0.0.1 is no address of a device but a wildcard. */
+	if (netdev->flags & IFF_LOOPBACK) {
+		pr_notice("softrnic: %s: rdma_cm resolves no loopback address; add the link on a dummy device instead, its own address is reached without a network\n",
+			  netdev->name);
+		return -EOPNOTSUPP;
+	}
+	if (!carries_ip(netdev)) {
+		pr_notice("softrnic: %s: only Ethernet and tun devices can have a link\n",
+			  netdev->name);
+		return -EOPNOTSUPP;
+	}
+	dev = find_device(netdev);
+	if (dev) {
+		pr_notice("softrnic: %s: has the link %s already\n", netdev->name,
+			  dev_name(&dev->ibdev.dev));
+		ib_device_put(&dev->ibdev);
+		return -EEXIST;
+	}
+	dev = srn_ib_device_create(netdev);
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	net = dev->net;
+	ret = srn_ib_device_register(dev, name);
+	/* The core's word for a name that is taken says nothing to a user. */
+	if (ret == -ENFILE)
+		ret = -EEXIST;
+	if (ret) {
+		pr_notice("softrnic: %s: cannot add the link %s: error %d\n", netdev->name, name,
+			  ret);
+		srn_ib_device_free(dev);
+		return ret;
+	}
+	return remove_if_stranded(netdev, net) ? -ENODEV : 0;
+}
+
+static struct rdma_link_ops link_ops = {
+	.type = "softrnic",
+	.newlink = new_link,
+};
+
+static void port_event(struct srn_device *dev, enum ib_event_type type)
+{
+	struct ib_event event = {
+		.device = &dev->ibdev, .event = type, .element.port_num = 1,
+	};
+
+	ib_dispatch_event(&event);
+}
+
+static int netdev_event(struct notifier_block *nb, unsigned long event, void *arg)
+{
+	struct net_device *netdev = netdev_notifier_info_to_dev(arg);
+	struct srn_device *dev = find_device(netdev);
+
+	if (!dev)
+		return NOTIFY_OK;
+	switch (event) {
+	case NETDEV_UP:
+	case NETDEV_DOWN:
+	case NETDEV_CHANGE:
+		port_event(dev, netif_running(netdev) && netif_carrier_ok(netdev) ?
+			   IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR);
+		break;
+	case NETDEV_CHANGEADDR:
+		srn_ib_device_update_gid(dev);
+		port_event(dev, IB_EVENT_GID_CHANGE);
+		break;
+	case NETDEV_CHANGENAME:
+		strscpy(dev->ibdev.iw_ifname, netdev->name, sizeof(dev->ibdev.iw_ifname));
+		break;
+	case NETDEV_UNREGISTER:
+		/* Also when it moves to another network namespace. */
+		ib_unregister_device_queued(&dev->ibdev);
+		break;
+	}
+	ib_device_put(&dev->ibdev);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block netdev_notifier = {
+	.notifier_call = netdev_event,
+};
+
+/**
+ * srn_rdma_link_init - let links be added
+ *
+ * Context: process, at load of the module.
+ *
+ * Return: 0 or a negative errno.
+ */
+int srn_rdma_link_init(void)
+{
+	int ret;
+
+	ret = register_netdevice_notifier(&netdev_notifier);
+	if (ret)
+		return ret;
+	rdma_link_register(&link_ops);
+	return 0;
+}
+
+/**
+ * srn_rdma_link_exit - delete all links, and let none be added
+ *
+ * Context: process, at removal of the module; sleeps.
+ */
+void srn_rdma_link_exit(void)
+{
+	rdma_link_unregister(&link_ops);
+	unregister_netdevice_notifier(&netdev_notifier);
+	ib_unregister_driver((enum rdma_driver_id)SRN_DRIVER_ID);
+}
