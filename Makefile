@@ -137,6 +137,10 @@ coverage-build: $(B)/.deps-coverage $(B)/.deps-fuzz $(B)/.deps-userspace
 			-DCMAKE_EXE_LINKER_FLAGS=-fprofile-instr-generate || exit; \
 	done
 
+.PHONY: diagrams
+diagrams: $(B)/.deps-diagrams ## draw Documentation/diagrams again, from the sources beside them
+	@for source in Documentation/diagrams/*.dot; do dot -Tsvg -o "$${source%.dot}.svg" "$$source"; done
+
 .PHONY: lint
 lint: $(B)/.deps-lint guest-module provider ## checkpatch, sparse, layers, clang-format, clang-tidy, shellcheck, what documents name
 	@scripts/lint
