@@ -41,7 +41,7 @@ static void worker_had(struct srn_coalesce *c, u32 posts)
  */
 bool srn_coalesce(struct srn_qp *qp)
 {
-	struct srn_coalesce *c = &qp->sq.collect;
+	struct srn_coalesce *c = &qp->sq.coalesce;
 
 	lockdep_assert_held(&qp->sq.lock);
 	if (c->at_once) {

@@ -145,7 +145,7 @@ static enum ib_event_type violation_event(struct srn_term_code term)
 /* The stream reports its end. Any context. */
 static void qp_ended(struct srn_stream *s, enum srn_stream_end why)
 {
-	struct srn_qp *qp = container_of(s, struct srn_qp, stream);
+	struct srn_qp *qp = srn_qp_of_stream(s);
 
 	switch (why) {
 	case SRN_END_PEER_CLOSED:

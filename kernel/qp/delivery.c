@@ -13,11 +13,6 @@
 #include "responder.h"
 #include "state.h"
 
-static struct srn_qp *stream_qp(struct srn_stream *s)
-{
-	return container_of(s, struct srn_qp, stream);
-}
-
 static int end_read_response(struct srn_qp *qp)
 {
 	struct srn_qp_rx *rx = &qp->rx;
@@ -167,7 +162,7 @@ static void end_terminate(struct srn_qp *qp)
  */
 int srn_delivery_end(struct srn_stream *s, struct srn_term_code *term)
 {
-	struct srn_qp *qp = stream_qp(s);
+	struct srn_qp *qp = srn_qp_of_stream(s);
 	struct srn_qp_rx *rx = &qp->rx;
 
 	if (!srn_sequence_advance(&rx->sequence, &rx->header, rx->payload)) {
@@ -205,7 +200,7 @@ int srn_delivery_end(struct srn_stream *s, struct srn_term_code *term)
  */
 void srn_delivery_done(struct srn_stream *s)
 {
-	struct srn_qp *qp = stream_qp(s);
+	struct srn_qp *qp = srn_qp_of_stream(s);
 	struct srn_qp_rx *rx = &qp->rx;
 
 	if (rx->notify_send) {

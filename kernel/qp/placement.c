@@ -7,11 +7,6 @@
 #include "requests.h"
 #include "state.h"
 
-static struct srn_qp *stream_qp(struct srn_stream *s)
-{
-	return container_of(s, struct srn_qp, stream);
-}
-
 /* Faults of memory that a peer writes to, or reads from. */
 static struct srn_term_code write_fault(enum srn_mem_fault fault)
 {
@@ -148,7 +143,7 @@ static void count_segment(struct srn_qp_rx *rx, const struct srn_rdmap_header *h
 int srn_placement_begin(struct srn_stream *s, const struct srn_rdmap_header *h, u32 payload,
 			struct srn_term_code *term)
 {
-	struct srn_qp *qp = stream_qp(s);
+	struct srn_qp *qp = srn_qp_of_stream(s);
 	struct srn_qp_rx *rx = &qp->rx;
 	struct srn_request oldest;
 	struct srn_send *send;
@@ -189,7 +184,7 @@ int srn_placement_begin(struct srn_stream *s, const struct srn_rdmap_header *h, 
  */
 int srn_placement_place(struct srn_stream *s, const u8 *data, u32 len, struct srn_term_code *term)
 {
-	struct srn_qp *qp = stream_qp(s);
+	struct srn_qp *qp = srn_qp_of_stream(s);
 	struct srn_qp_rx *rx = &qp->rx;
 	enum srn_mem_fault fault;
 	struct srn_send *send;
@@ -232,7 +227,7 @@ int srn_placement_place(struct srn_stream *s, const u8 *data, u32 len, struct sr
  */
 bool srn_placement_continue(struct srn_stream *s, const struct srn_fpdu_continuation *m)
 {
-	struct srn_qp *qp = stream_qp(s);
+	struct srn_qp *qp = srn_qp_of_stream(s);
 	struct srn_qp_rx *rx = &qp->rx;
 	struct srn_cursor *c = rx->target;
 	u64 to = m->offset;
@@ -267,7 +262,7 @@ bool srn_placement_continue(struct srn_stream *s, const struct srn_fpdu_continua
  */
 void srn_placement_pause(struct srn_stream *s)
 {
-	struct srn_qp *qp = stream_qp(s);
+	struct srn_qp *qp = srn_qp_of_stream(s);
 
 	srn_cursor_release(&qp->rx.write);
 	srn_cursor_release(&qp->rx.recv);

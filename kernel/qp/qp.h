@@ -103,7 +103,7 @@ struct srn_sq {
 	u32 answered;
 	u32 oldest;		/* sq index of the oldest in between */
 	u32 ord;
-	struct srn_coalesce collect;
+	struct srn_coalesce coalesce;
 };
 
 /* An inbound RDMA Read or atomic that waits for its response to be sent. */
@@ -227,6 +227,11 @@ struct srn_qp {
 static inline struct srn_qp *to_srn_qp(struct ib_qp *ibqp)
 {
 	return container_of(ibqp, struct srn_qp, ibqp);
+}
+
+static inline struct srn_qp *srn_qp_of_stream(struct srn_stream *s)
+{
+	return container_of(s, struct srn_qp, stream);
 }
 
 static inline struct srn_send *srn_sq_slot(const struct srn_sq *sq, u32 index)

@@ -17,11 +17,6 @@
 #include "state.h"
 #include "watch.h"
 
-static struct srn_qp *stream_qp(struct srn_stream *s)
-{
-	return container_of(s, struct srn_qp, stream);
-}
-
 /* Is there a ring of a process to be looked into? Not before srn_fetch_prepare() has made room. */
 static bool ring_is_open(const struct srn_qp *qp)
 {
@@ -48,7 +43,7 @@ static bool drained(struct srn_qp *qp)
  */
 void srn_requester_built(struct srn_stream *s)
 {
-	struct srn_qp *qp = stream_qp(s);
+	struct srn_qp *qp = srn_qp_of_stream(s);
 
 	if (qp->tx.sq_open)
 		qp->sq.next++;
@@ -281,7 +276,7 @@ static enum srn_tx_verdict tx_rtr(struct srn_qp *qp, struct srn_tx_msg *msg)
  */
 enum srn_tx_verdict srn_requester_next(struct srn_stream *s, struct srn_tx_msg *msg, bool flushed)
 {
-	struct srn_qp *qp = stream_qp(s);
+	struct srn_qp *qp = srn_qp_of_stream(s);
 	enum srn_tx_verdict verdict = SRN_TX_NONE;
 	bool answer;
 
@@ -308,7 +303,7 @@ enum srn_tx_verdict srn_requester_next(struct srn_stream *s, struct srn_tx_msg *
  */
 void srn_requester_pushed(struct srn_stream *s)
 {
-	struct srn_qp *qp = stream_qp(s);
+	struct srn_qp *qp = srn_qp_of_stream(s);
 	struct srn_sq *sq = &qp->sq;
 	unsigned long flags;
 
@@ -332,7 +327,7 @@ void srn_requester_pushed(struct srn_stream *s)
  */
 enum srn_tx_verdict srn_requester_idle(struct srn_stream *s, bool may_sleep)
 {
-	struct srn_qp *qp = stream_qp(s);
+	struct srn_qp *qp = srn_qp_of_stream(s);
 
 	if (READ_ONCE(qp->state) == IB_QPS_SQD && drained(qp)) {
 		if (!may_sleep)
@@ -353,7 +348,7 @@ enum srn_tx_verdict srn_requester_idle(struct srn_stream *s, bool may_sleep)
  */
 void srn_requester_deferred(struct srn_stream *s)
 {
-	struct srn_qp *qp = stream_qp(s);
+	struct srn_qp *qp = srn_qp_of_stream(s);
 
 	if (!qp->kernel)
 		srn_watch_defer(qp);

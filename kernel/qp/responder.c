@@ -8,11 +8,6 @@
 #include "message.h"
 #include "responder.h"
 
-static struct srn_qp *stream_qp(struct srn_stream *s)
-{
-	return container_of(s, struct srn_qp, stream);
-}
-
 static struct srn_term_code read_fault(enum srn_mem_fault fault)
 {
 	static const u8 ecode[] = {
@@ -39,7 +34,7 @@ static struct srn_term_code read_fault(enum srn_mem_fault fault)
  */
 int srn_responder_memory(struct srn_stream *s, gfp_t gfp)
 {
-	struct srn_irq *irq = &stream_qp(s)->irq;
+	struct srn_irq *irq = &srn_qp_of_stream(s)->irq;
 
 	irq->slots = kcalloc(irq->depth, sizeof(*irq->slots), gfp);
 	return irq->slots ? 0 : -ENOMEM;
