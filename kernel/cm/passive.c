@@ -30,7 +30,8 @@ static void drop(struct srn_ep *ep, const char *reason)
 
 /*
  * Strangers cost a bounded amount of memory. The one that has been silent for the longest
- * makes room: who means it sends his request at once. Return: that one, with a reference.
+ * makes room: a peer that wants a connection sends its request at once. Return: that one, with a
+ * reference.
  */
 static struct srn_ep *join_half_open(struct srn_ep *ep)
 {
@@ -204,7 +205,7 @@ void srn_passive_start(struct srn_ep *listener, struct socket *sock)
 static int send_reply(struct srn_ep *ep, bool reject, bool crc, const void *data, u32 len)
 {
 	const struct srn_mpa_frame *req = &ep->frame;
-	/* Who asks for none that we know is told all of them. RFC 6581 section 9.2. */
+	/* A peer that asks for none that we know is told all of them. RFC 6581 section 9.2. */
 	bool any = req->peer_to_peer && !req->rtr_send && !req->rtr_write && !req->rtr_read;
 	struct srn_mpa_frame f = {
 		.reply = true,

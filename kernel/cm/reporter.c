@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Who tells a process of its connections.
+ * A reporter tells a process of its connections.
  *
  * A process can hold up whoever tells it something, for as long as it likes. So each has a
  * reporter, a work item of its own for each link that it uses, which nobody else waits for.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Who tells a process of its connections.
+ * A reporter tells a process of its connections.
  */
 #ifndef SRN_REPORTER_H
 #define SRN_REPORTER_H

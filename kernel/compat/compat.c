@@ -32,8 +32,8 @@ void srn_compat_sock_setup(struct socket *sock)
  * @sock: connected TCP socket
  * @share: that of the task that sends, as for any program's socket; else one of the socket's own
  *
- * Its own is 32 KiB, which an idle connection keeps. Who sends with a shared one is never
- * called in the midst of another socket's sendmsg, and must not wait for memory to be
+ * Its own is 32 KiB, which an idle connection keeps. A caller that sends with a shared one
+ * is never in the middle of another socket's sendmsg, and must not wait for memory to be
  * written back all the same: up to 6.1 sharing says that it may.
  *
  * Context: process, sleeps for the socket lock.

@@ -21,29 +21,29 @@
 /**
  * struct srn_device - one link
  * @ibdev: what the RDMA core sees
- * @netdev: network device that it was added on; the RDMA core holds a reference
- * @net: network namespace that @netdev was in then; it waits for the link to be gone
- * @cm_wq: connection set-up, one endpoint after the other
- * @report_wq: consumers are told of connections, see cm/reporter.c
- * @id: number for messages
+ * @netdev: network device that the link was added on; the RDMA core holds a reference
+ * @net: network namespace of @netdev when the link was added; it waits for the link to be gone
+ * @cm_wq: worker that sets up connections, one endpoint after the other
+ * @report_wq: workers that tell consumers of connections, see cm/reporter.c
+ * @id: number of the link, for messages of the provider
  * @qps: queue pairs by number
  * @mems: memory by STag index
  * @requests: connections that were reported and not yet decided on, by number
- * @qps_made: queue pairs so far
- * @qpn_step: from one's number to the next one's
- * @next_mem: where the search for the next number in @mems begins
- * @next_request: the same for @requests
+ * @qps_made: number of queue pairs that have been made so far
+ * @qpn_step: difference between the number of a queue pair and that of the next one
+ * @next_mem: index at which the search for a free number in @mems begins
+ * @next_request: index at which the search for a free number in @requests begins
  * @gid: GID 0
- * @count: live objects of each kind
- * @counters: what it has done
- * @lock: protects the lists below; a leaf
+ * @count: number of live objects of each kind
+ * @counters: what the link has done
+ * @lock: protects the fields from @endpoints to @num_lingering; a leaf
  * @endpoints: connections and listeners of the connection manager
- * @reporters: of the processes that have connections or listeners, by process
+ * @reporters: reporters of the processes that have connections or listeners, by process
  * @lingering: sockets that are being closed, see stream/linger.h
- * @num_lingering: how many
- * @crc: ask for CRC32C on new connections
- * @markers: ask peers of new connections for MPA markers
- * @large_fpdus: do not cut to segments of TCP on new connections without CRC
+ * @num_lingering: number of sockets in @lingering
+ * @crc: new connections ask for CRC32C
+ * @markers: new connections ask their peers for MPA markers
+ * @large_fpdus: new connections without CRC do not cut FPDUs to segments of TCP
  * @registering: the core replays the listeners that there are
  * @closing: the link is being deleted
  */

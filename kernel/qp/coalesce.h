@@ -10,11 +10,11 @@
 struct srn_qp;
 
 /**
- * struct srn_coalesce - of a kernel consumer's send queue, under sq.lock
- * @posts: that the next run of a worker has collected so far
- * @singles: runs in a row that had collected one
- * @at_once: posts that are still transmitted at once
- * @pause: how many these were in the beginning
+ * struct srn_coalesce - of a kernel consumer's send queue, protected by sq.lock
+ * @posts: number of posts that the next run of a worker has to transmit so far
+ * @singles: number of runs in a row that had one post to transmit
+ * @at_once: number of posts that are still to be transmitted at once
+ * @pause: value with which @at_once began
  */
 struct srn_coalesce {
 	u32 posts;

@@ -134,8 +134,8 @@ static bool streams(struct srn_qp *qp)
 	bool quiet = answers * MIN_BATCH <= posted;
 	bool late = READ_ONCE(d->late);
 	/*
-	 * Who posts nothing more while it waits for an answer has waited for the watch. The answer
-	 * to what that transmitted may come later than the transmitter stops.
+	 * A process that posts nothing more while it waits for an answer has waited for the watch.
+	 * The answer to what that transmitted may come later than the transmitter stops.
 	 */
 	bool waited = (late || d->was_late) && received;
 

@@ -12,22 +12,22 @@ struct srn_qp;
 
 /**
  * struct srn_doorbell - of a process's send queue, kept by the active transmitter
- * @watch_entry: in srn_watch.qps
- * @watched: it is; written with the watch's lock
- * @deferred_entry: in srn_watch.deferred, or empty; with the watch's lock
- * @late: the watch had to transmit; consumed by the transmitter
- * @was_late: it had to the last time
- * @seen: sq_prod when the watch has looked last; with its lock
- * @idle_at: when the transmitter stopped last, in ns
- * @taken: sq.prod at that time
- * @received: segments received until then
- * @responses: of them, to Reads and atomics
- * @streak: how often in a row it was rung for by what looks like a stream
- * @wanted: so many are needed before the process may wait with the next one
- * @late_batches: of the last ones, those that the watch transmitted less the others, up to a limit
- * @lazy: it may
- * @batches: that came together since
- * @rest: but few the last time
+ * @watch_entry: place in srn_watch.qps
+ * @watched: @watch_entry is in use; written with the watch's lock held
+ * @deferred_entry: place in srn_watch.deferred, or empty; used with the watch's lock held
+ * @late: the watch had to transmit; the transmitter clears it
+ * @was_late: @late was set when the transmitter stopped last
+ * @seen: value of sq_prod at the watch's last look; used with the watch's lock held
+ * @idle_at: time at which the transmitter stopped last, in ns
+ * @taken: value of sq.prod at @idle_at
+ * @received: number of segments received until @idle_at
+ * @responses: number of segments of @received that were responses to Reads and atomics
+ * @streak: number of doorbells in a row that looked like those of a stream
+ * @wanted: value of @streak from which on the process may be lazy
+ * @late_batches: number of recent batches that the watch transmitted, less those that it did not
+ * @lazy: the process may wait with its next doorbell until there is a batch
+ * @batches: number of batches since @lazy was set
+ * @rest: the last batch was a small one
  */
 struct srn_doorbell {
 	struct list_head watch_entry;

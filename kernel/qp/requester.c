@@ -336,7 +336,7 @@ enum srn_tx_verdict srn_requester_idle(struct srn_stream *s, bool may_sleep)
 		/* What is posted from here on is too late. */
 		return SRN_TX_NONE;
 	}
-	/* Who has never rung will: nobody has told him that he need not. */
+	/* A process that has never rung was never told that it need not: it will ring. */
 	return ring_is_open(qp) && srn_doorbell_idle(qp) ? SRN_TX_AGAIN : SRN_TX_NONE;
 }
 

@@ -18,8 +18,8 @@
  * @shared_cons: where @cons is shown
  * @depth: entries, a power of two; 0: no queue
  * @capacity: entries that were asked for and may be outstanding
- * @stride: bytes per entry
- * @max_sge: entries per WQE
+ * @stride: bytes per entry of the ring
+ * @max_sge: scatter/gather entries per WQE
  * @lock: protects @prod and @cons; a leaf
  * @prod: producer index of a kernel consumer
  * @cons: WQEs taken
@@ -50,8 +50,8 @@ struct srn_recv {
  * struct srn_srq - shared receive queue
  * @ibsrq: what the RDMA core sees
  * @rq: the ring
- * @limit: raise IB_EVENT_SRQ_LIMIT_REACHED below so many; 0: not armed.
- *	Protected by rq.lock.
+ * @limit: number of receives below which IB_EVENT_SRQ_LIMIT_REACHED is raised; 0: not armed.
+ *	It is protected by rq.lock.
  * @map: mapping for a process
  * @ctrl: shared indices
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Who looks after queue pairs whose process may wait with its doorbells (doorbell.c).
+ * The watch looks after queue pairs whose process may wait with its doorbells (doorbell.c).
  *
  * There is one watch for all that send to a completion queue: a process that goes from one
  * queue pair to the next leaves the rest of a batch in many of them, and a timer for each, at one

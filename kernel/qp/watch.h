@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Who looks after queue pairs whose process may wait with its doorbells.
+ * The watch looks after queue pairs whose process may wait with its doorbells.
  */
 #ifndef SRN_WATCH_H
 #define SRN_WATCH_H
@@ -12,14 +12,15 @@ struct srn_qp;
 
 /**
  * struct srn_watch - of a completion queue: the queue pairs that send to it and may be late
- * @lock: of all of this, and of their srn_doorbell.watched
- * @qps: them, by srn_doorbell.watch_entry; the last one looked at is the last
- * @count: how many
- * @timer: runs while there are any
- * @running: it does
- * @period: of it, in ns
- * @deferred: queue pairs that a worker was asked to transmit for, in that order. It may have done
- *	so meanwhile.
+ * @lock: protects all of this, and srn_doorbell.watched of the queue pairs in @qps
+ * @qps: queue pairs that are watched, by srn_doorbell.watch_entry; the one that was looked at last
+ *	is the last
+ * @count: number of queue pairs in @qps
+ * @timer: looks at the queue pairs while there are any
+ * @running: the timer has been started
+ * @period: time between two looks of the timer, in ns
+ * @deferred: queue pairs that a worker was asked to transmit for, in that order. The worker may
+ *	have done so meanwhile.
  */
 struct srn_watch {
 	spinlock_t lock;	/* of what follows */

@@ -15,10 +15,10 @@
 #define FIXED_IOV	(2 * SRN_MAX_SGE + 4)
 
 /*
- * Must the next @len bytes of payload be copied, or may their memory wait in the batch? What a
- * kernel consumer has registered for its peers is freed by it after the invalidation, and a window
- * does not keep its region, so a Read Response must not point there; a process's region stays
- * pinned. Which it is shows when it is open, which it then is for the payload.
+ * Must the next @len bytes of payload be copied, or may their memory wait in the batch? A kernel
+ * consumer frees what it has registered for its peers after the invalidation, and a window does not
+ * keep its region, so the batch of a Read Response must not point there. A process's region stays
+ * pinned. The type of a region is known when it has been opened, and it stays open for the payload.
  */
 static bool must_copy(const struct srn_framer *f, struct srn_tx_msg *msg, u32 len)
 {

@@ -18,7 +18,7 @@ PRELOAD=(env "LD_PRELOAD=$LIBRARIES")
 
 # A process that yields keeps the CPU all the same if that is fairer by more than the
 # granularity. User Mode Linux counts run time in ticks, which somebody who yields at once never
-# sees: he would get half of the CPU for nothing, as one side of most tests waits idly. So no
+# sees: it would get half of the CPU for nothing, as one side of most tests waits idly. So no
 # poller is ever that far behind; programs that sleep are measured as usual.
 GRANULARITY=/sys/kernel/debug/sched/wakeup_granularity_ns
 USUAL_GRANULARITY=$(cat $GRANULARITY 2> /dev/null)

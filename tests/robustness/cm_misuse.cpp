@@ -580,9 +580,10 @@ void stalled_on_a_new_link(const places& p, unsigned rounds) {
             const tcp_stream peer = request_through(p.where, cm);
             cm.await(0, {RDMA_CM_EVENT_CONNECT_REQUEST});
         });
+        // Not while the other process is forked: it would inherit whatever is locked here.
+        listening.await();
         cm_scene cm(everywhere);
         cm.listen();
-        listening.await();
         in_child([] { must(robustness::link_add("srn9", "dummy9")); });
         while_stalled(
             cm, [&] { return request_through(p.where, cm); },

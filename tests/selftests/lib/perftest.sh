@@ -7,7 +7,7 @@
 . lib/pairs.sh
 
 # perftest's server tells its client to connect before it listens. Who comes too early is
-# refused, as he must be; perftest 4.5 means to try again then, but crashes. So once more,
+# refused, as it must be; perftest 4.5 means to try again then, but crashes. So once more,
 # but it is counted: a refusal could also be our fault.
 REFUSED=0
 pair_again()
