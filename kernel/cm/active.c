@@ -354,7 +354,6 @@ int srn_active_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 {
 	struct srn_device *dev = to_srn_dev(cm_id->device);
 	struct srn_ep *ep;
-	bool wait;
 	int ret;
 
 	if (param->private_data_len > SRN_MPA_MAX_PRIVATE - SRN_MPA_ENHANCED)
@@ -379,12 +378,5 @@ int srn_active_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 		ret = first_connect(ep);
 	if (!ret)
 		ret = srn_report_connecting(ep);
-	wait = !ret && !ep->qp->kernel;
-	if (ret)
-		srn_ep_close(ep, false);
-	mutex_unlock(&ep->lock);
-	if (wait)
-		srn_report_wait(ep);
-	srn_ep_put(ep);
-	return ret;
+	return srn_report_settle(ep, ret);
 }

@@ -283,23 +283,16 @@ static int accept_request(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_c
 int srn_passive_accept(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 {
 	struct srn_ep *ep = srn_ep_find_request(cm_id);
-	int ret = -ECONNRESET;
-	bool wait = false;
 
 	if (!ep)
-		return ret;
+		return -ECONNRESET;
 	mutex_lock(&ep->lock);
-	if (ep->state == SRN_EP_REQUESTED) {
-		ret = accept_request(ep, cm_id, param);
-		wait = !ret && !ep->qp->kernel;
-		if (ret)
-			srn_ep_close(ep, false);
+	if (ep->state != SRN_EP_REQUESTED) {
+		mutex_unlock(&ep->lock);
+		srn_ep_put(ep);
+		return -ECONNRESET;
 	}
-	mutex_unlock(&ep->lock);
-	if (wait)
-		srn_report_wait(ep);
-	srn_ep_put(ep);
-	return ret;
+	return srn_report_settle(ep, accept_request(ep, cm_id, param));
 }
 
 /**

@@ -8,7 +8,7 @@
  * then disconnects it, would end the machine. So an event is never left in the queue while
  * a process can act:
  *
- * - Accepting. ESTABLISHED is queued, and srn_report_wait() waits until the core has taken it.
+ * - Accepting. ESTABLISHED is queued, and srn_report_settle() waits until the core has taken it.
  *   Meanwhile rdma_ucm lets nobody else act on the id.
  * - Connecting. The core is told at once that the connection is there, and that is waited for as
  *   well. It then has the one state in which whatever a process does is harmless and reaches the
@@ -17,8 +17,8 @@
  * The core takes events in one worker for all iWARP devices, and calls the consumer from there. The
  * consumer may need a lock that a process can hold for as long as it likes: rdma_ucm writes to the
  * memory of the process under one. So forward() stands in front of the consumer's handler, and a
- * process is told by its reporter (reporter.c). srn_report_wait() is safe for the same reason: the
- * core's worker waits for no process.
+ * process is told by its reporter (reporter.c). srn_report_settle() may wait for the same reason:
+ * the core's worker waits for no process.
  *
  * While a consumer is told, nobody may destroy its id: claim.h says how that is held up.
  *
@@ -83,7 +83,7 @@ static int event_send(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_cm_ev
 
 static void core_took_it(struct srn_ep *ep)
 {
-	/* The core's state before it; pairs with srn_report_wait() and srn_report_tell(). */
+	/* The core's state before it; pairs with srn_report_settle() and srn_report_tell(). */
 	smp_store_release(&ep->core_knows, true);
 	/* Whoever is not seen to wait sees it. */
 	smp_mb();
@@ -316,17 +316,29 @@ void srn_report_ended(struct srn_ep *ep, int status, bool polite)
 }
 
 /**
- * srn_report_wait - wait until the core has taken the event
- * @ep: endpoint of a process, after srn_report_connecting() or srn_report_accepted()
+ * srn_report_settle - a call of the core that connects or accepts comes to its end
+ * @ep: endpoint, locked, with a reference of the caller's; both are given up
+ * @ret: 0 after srn_report_connecting() or srn_report_accepted(); or why the call has failed
  *
- * Destroying the id would wait for the same.
+ * An endpoint whose call has failed is closed. Otherwise a process waits until the core has taken
+ * the event. Destroying the id would wait for the same.
  *
- * Context: process, the consumer's locks may be held, ours not; sleeps.
+ * Context: process, ep->lock and perhaps the consumer's locks held, no other of ours; sleeps.
+ *
+ * Return: @ret.
  */
-void srn_report_wait(struct srn_ep *ep)
+int srn_report_settle(struct srn_ep *ep, int ret)
 {
-	/* Acquire: pairs with core_took_it(). */
-	wait_var_event(&ep->core_knows, smp_load_acquire(&ep->core_knows));
+	bool wait = !ret && !ep->qp->kernel;
+
+	if (ret)
+		srn_ep_close(ep, false);
+	mutex_unlock(&ep->lock);
+	if (wait)
+		/* Acquire: pairs with core_took_it(). */
+		wait_var_event(&ep->core_knows, smp_load_acquire(&ep->core_knows));
+	srn_ep_put(ep);
+	return ret;
 }
 
 /*

@@ -200,12 +200,16 @@ static void free_table(struct xarray *table)
 	xa_destroy(table);
 }
 
-static void free_tables(struct srn_device *dev)
+/* Nobody uses the link any more. */
+static void let_go(struct srn_device *dev)
 {
 	free_table(&dev->qps);
 	free_table(&dev->mems);
 	free_table(&dev->requests);
 	WARN_ON(!hash_empty(dev->reporters));
+	srn_netns_leave(dev);
+	srn_counters_free(dev->counters);
+	dev_put(dev->netdev);
 }
 
 static void end_connections(struct srn_device *dev)
@@ -225,10 +229,7 @@ static void srn_dealloc_driver(struct ib_device *ibdev)
 	rtnl_lock();
 	srn_compat_clear_gid_tag(dev->netdev);
 	rtnl_unlock();
-	free_tables(dev);
-	srn_netns_leave(dev);
-	srn_counters_free(dev->counters);
-	dev_put(dev->netdev);
+	let_go(dev);
 }
 
 static const struct ib_device_ops device_ops = {
@@ -414,10 +415,7 @@ void srn_ib_device_free(struct srn_device *dev)
 {
 	/* The core may have registered it, with listeners, before it changed its mind. */
 	end_connections(dev);
-	free_tables(dev);
-	srn_netns_leave(dev);
-	srn_counters_free(dev->counters);
-	dev_put(dev->netdev);
+	let_go(dev);
 	/* There is nothing yet that the driver would have to undo. */
 	dev->ibdev.ops.dealloc_driver = NULL;
 	ib_dealloc_device(&dev->ibdev);
