@@ -99,7 +99,7 @@ static int start_connect(struct srn_ep *ep, bool any_port)
 	if (ret && ret != -EINPROGRESS)
 		return ret;
 	srn_ep_set_deadline(ep, CONNECT_TIMEOUT);
-	srn_ep_queue(ep, 0);
+	srn_ep_queue(ep);
 	return 0;
 }
 
@@ -325,8 +325,6 @@ static void active_work(struct srn_ep *ep)
 		return;
 	if (time_after_eq(jiffies, ep->deadline))
 		connect_failed(ep, -ETIMEDOUT);
-	else
-		srn_ep_wait(ep);
 }
 
 static void active_qp_ended(struct srn_ep *ep)

@@ -12,19 +12,38 @@
 #include "../stream/sock.h"
 #include "ep.h"
 
+/*
+ * A process that waits for a CPU may hold the lock. Other endpoints do not wait for it: whoever
+ * gives it back queues the work once more. Return: true if the lock is the caller's.
+ */
+static bool lock_or_be_queued(struct srn_ep *ep)
+{
+	if (mutex_trylock(&ep->lock))
+		return true;
+	WRITE_ONCE(ep->missed, true);
+	/* The lock is free by now, or its holder sees the flag. Pairs with srn_ep_unlock(). */
+	smp_mb();
+	return mutex_trylock(&ep->lock);
+}
+
+static void look(struct srn_ep *ep)
+{
+	if (lock_or_be_queued(ep)) {
+		WRITE_ONCE(ep->missed, false);
+		ep->kind->work(ep);
+		srn_ep_unlock(ep);
+	}
+	srn_ep_put(ep);
+}
+
 static void ep_work(struct work_struct *work)
 {
-	struct srn_ep *ep = container_of(to_delayed_work(work), struct srn_ep, work);
+	look(container_of(work, struct srn_ep, work));
+}
 
-	/* A process that waits for a CPU may hold the lock. Other endpoints do not wait for it. */
-	if (!mutex_trylock(&ep->lock)) {
-		srn_ep_queue(ep, 1);
-		srn_ep_put(ep);
-		return;
-	}
-	ep->kind->work(ep);
-	mutex_unlock(&ep->lock);
-	srn_ep_put(ep);
+static void ep_timer(struct work_struct *work)
+{
+	look(container_of(to_delayed_work(work), struct srn_ep, timer));
 }
 
 static void conn_get(struct srn_conn *conn)
@@ -43,7 +62,7 @@ static void conn_ended(struct srn_conn *conn)
 
 	mutex_lock(&ep->lock);
 	ep->kind->qp_ended(ep);
-	mutex_unlock(&ep->lock);
+	srn_ep_unlock(ep);
 }
 
 static const struct srn_conn_ops conn_ops = {
@@ -103,7 +122,8 @@ struct srn_ep *srn_ep_alloc(struct srn_device *dev, const struct srn_ep_kind *ki
 	ep->listener = listener ? srn_ep_get(listener) : NULL;
 	kref_init(&ep->ref);
 	mutex_init(&ep->lock);
-	INIT_DELAYED_WORK(&ep->work, ep_work);
+	INIT_WORK(&ep->work, ep_work);
+	INIT_DELAYED_WORK(&ep->timer, ep_timer);
 	INIT_LIST_HEAD(&ep->half_open);
 	INIT_LIST_HEAD(&ep->half_open_node);
 	INIT_LIST_HEAD(&ep->untold);
@@ -155,40 +175,47 @@ void srn_ep_put(struct srn_ep *ep)
 }
 
 /**
+ * srn_ep_unlock - give back the endpoint's lock
+ * @ep: endpoint, of which the caller has a reference
+ *
+ * Context: process, ep->lock held.
+ */
+void srn_ep_unlock(struct srn_ep *ep)
+{
+	mutex_unlock(&ep->lock);
+	/* Pairs with lock_or_be_queued(). */
+	smp_mb();
+	if (READ_ONCE(ep->missed) && READ_ONCE(ep->state) != SRN_EP_CLOSED)
+		srn_ep_queue(ep);
+}
+
+/**
  * srn_ep_queue - let the endpoint look at its socket
  * @ep: endpoint
- * @delay: when, in jiffies
+ *
+ * Endpoints look in the order in which they were queued: programs with several connections expect
+ * requests in the order in which they were made.
  *
  * Context: any.
  */
-void srn_ep_queue(struct srn_ep *ep, unsigned long delay)
+void srn_ep_queue(struct srn_ep *ep)
 {
 	srn_ep_get(ep);
-	if (mod_delayed_work(ep->dev->cm_wq, &ep->work, delay))
-		srn_ep_put(ep);
-	/*
-	 * The queue is freed with the link, so a closed endpoint must leave no timer in it. Either
-	 * srn_ep_close() cancels what was queued here, or the state that it has set is seen here.
-	 */
-	if (READ_ONCE(ep->state) == SRN_EP_CLOSED && cancel_delayed_work(&ep->work))
+	if (!queue_work(ep->dev->cm_wq, &ep->work))
 		srn_ep_put(ep);
 }
 
 /**
- * srn_ep_wait - let the endpoint look at its deadline, unless something wakes it before
+ * srn_ep_queue_later - let the endpoint look at its socket, also if nothing happens there
  * @ep: endpoint
+ * @delay: when, in jiffies; an earlier call counts no more
  *
- * A wake-up that has come while the endpoint's work was running is not put off.
- *
- * Context: the endpoint's work, ep->lock held.
+ * Context: ep->lock held.
  */
-void srn_ep_wait(struct srn_ep *ep)
+void srn_ep_queue_later(struct srn_ep *ep, unsigned long delay)
 {
-	unsigned long now = jiffies;
-
 	srn_ep_get(ep);
-	if (!queue_delayed_work(ep->dev->cm_wq, &ep->work,
-				time_after(ep->deadline, now) ? ep->deadline - now : 0))
+	if (mod_delayed_work(ep->dev->cm_wq, &ep->timer, delay))
 		srn_ep_put(ep);
 }
 
@@ -202,7 +229,7 @@ void srn_ep_wait(struct srn_ep *ep)
 void srn_ep_set_deadline(struct srn_ep *ep, unsigned long delay)
 {
 	ep->deadline = (jiffies + delay) ?: 1;
-	srn_ep_queue(ep, delay);
+	srn_ep_queue_later(ep, delay);
 }
 
 static void ep_wake(struct sock *sk)
@@ -212,7 +239,7 @@ static void ep_wake(struct sock *sk)
 	read_lock_bh(&sk->sk_callback_lock);
 	ep = sk->sk_user_data;
 	if (ep)
-		srn_ep_queue(ep, 0);
+		srn_ep_queue(ep);
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
@@ -352,10 +379,10 @@ void srn_ep_close(struct srn_ep *ep, bool polite)
 {
 	struct srn_device *dev = ep->dev;
 
-	/* Before its work is cancelled: see srn_ep_queue(). */
 	WRITE_ONCE(ep->state, SRN_EP_CLOSED);
 	let_go_of_socket(ep, polite);
-	if (cancel_delayed_work(&ep->work))
+	/* The queue goes with the link: no timer may be left. */
+	if (cancel_delayed_work(&ep->timer))
 		srn_ep_put(ep);
 	if (ep->qp) {
 		srn_state_unbind(ep->qp, &ep->conn);
@@ -399,7 +426,7 @@ void srn_ep_close_all(struct srn_device *dev)
 		mutex_lock(&ep->lock);
 		if (ep->state != SRN_EP_CLOSED)
 			srn_ep_close(ep, false);
-		mutex_unlock(&ep->lock);
+		srn_ep_unlock(ep);
 		srn_ep_put(ep);
 	}
 	flush_workqueue(srn_wq);

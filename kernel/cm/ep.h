@@ -80,7 +80,8 @@ struct srn_ep {
 	struct srn_conn conn;		/* to its queue pair */
 	struct kref ref;
 	struct list_head node;		/* dev->endpoints, under dev->lock */
-	struct mutex lock;		/* protects what follows */
+	bool missed;			/* its work found the lock taken and has to run again */
+	struct mutex lock;		/* protects what follows; given back by srn_ep_unlock() */
 	enum srn_ep_state state;
 	struct iw_cm_id *cm_id;		/* with a reference */
 	iw_cm_handler consumer;		/* whose place at @cm_id report.c has taken */
@@ -94,7 +95,8 @@ struct srn_ep {
 	int status;			/* in ENDED: why no connection came of it, or 0 */
 	struct srn_qp *qp;		/* with a reference */
 	struct socket *sock;		/* until the stream has it */
-	struct delayed_work work;	/* holds a reference while queued */
+	struct work_struct work;	/* something has happened; holds a reference while queued */
+	struct delayed_work timer;	/* the same at a time; holds a reference while queued */
 	unsigned long deadline;		/* jiffies; 0: none */
 
 	u32 id;				/* in dev->requests, 0: not there */
@@ -131,8 +133,9 @@ struct srn_ep *srn_ep_alloc(struct srn_device *dev, const struct srn_ep_kind *ki
 struct srn_ep *srn_ep_get(struct srn_ep *ep);
 void srn_ep_put(struct srn_ep *ep);
 void srn_ep_hook(struct srn_ep *ep);
-void srn_ep_queue(struct srn_ep *ep, unsigned long delay);
-void srn_ep_wait(struct srn_ep *ep);
+void srn_ep_unlock(struct srn_ep *ep);
+void srn_ep_queue(struct srn_ep *ep);
+void srn_ep_queue_later(struct srn_ep *ep, unsigned long delay);
 void srn_ep_set_deadline(struct srn_ep *ep, unsigned long delay);
 void srn_ep_note_addresses(struct srn_ep *ep);
 void srn_ep_end(struct srn_ep *ep, int status, bool polite);

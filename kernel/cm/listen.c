@@ -321,7 +321,7 @@ int srn_listen_create(struct iw_cm_id *cm_id, int backlog)
 	ep->backlog = backlog > 0 ? backlog : DEFAULT_BACKLOG;
 	srn_ep_take_cm_id(ep, cm_id);
 	srn_report_init(ep);
-	mutex_unlock(&ep->lock);
+	srn_ep_unlock(ep);
 	ret = listen_on(ep, cm_id);
 	if (ret)
 		srn_ep_notice(ep, "cannot listen: error %d\n", ret);
@@ -329,7 +329,7 @@ int srn_listen_create(struct iw_cm_id *cm_id, int backlog)
 	if (ret && !READ_ONCE(dev->registering)) {
 		mutex_lock(&ep->lock);
 		srn_ep_close(ep, false);
-		mutex_unlock(&ep->lock);
+		srn_ep_unlock(ep);
 	} else {
 		cm_id->provider_data = ep;
 		ret = 0;
@@ -352,7 +352,7 @@ int srn_listen_destroy(struct iw_cm_id *cm_id)
 	port_leave(ep);
 	mutex_lock(&ep->lock);
 	srn_ep_close(ep, false);
-	mutex_unlock(&ep->lock);
+	srn_ep_unlock(ep);
 	srn_report_listener_gone(ep);
 	srn_ep_put(ep);
 	return 0;

@@ -70,7 +70,7 @@ static int report_request(struct srn_ep *ep)
 		ep->state = SRN_EP_WAIT_REQUEST;
 		ep->deadline = deadline;
 	}
-	mutex_unlock(&listener->lock);
+	srn_ep_unlock(listener);
 	return ret;
 }
 
@@ -99,7 +99,7 @@ static void handle_request(struct srn_ep *ep)
 	srn_ep_note_addresses(ep);
 	ret = report_request(ep);
 	if (ret == -ENOMEM)
-		srn_ep_queue(ep, EVENT_RETRY);
+		srn_ep_queue_later(ep, EVENT_RETRY);
 	else if (ret)
 		drop(ep, "its listener is gone");
 	else
@@ -115,10 +115,8 @@ static void requested(struct srn_ep *ep)
 {
 	bool was_orphan = ep->orphan;
 
-	if (!time_after_eq(jiffies, ep->deadline)) {
-		srn_ep_wait(ep);
+	if (!time_after_eq(jiffies, ep->deadline))
 		return;
-	}
 	ep->orphan = READ_ONCE(ep->listener->state) == SRN_EP_CLOSED;
 	if (!READ_ONCE(ep->forwarded))
 		drop(ep, "the core had no memory for it");
@@ -143,9 +141,7 @@ static void passive_work(struct srn_ep *ep)
 	ret = srn_handshake_read(ep, false);
 	if (!ret)
 		handle_request(ep);
-	else if (ret == -EAGAIN)
-		srn_ep_wait(ep);
-	else
+	else if (ret != -EAGAIN)
 		drop(ep, ret == -EPROTO ? "not an MPA request" : "closed too early");
 }
 
@@ -181,13 +177,15 @@ void srn_passive_start(struct srn_ep *listener, struct socket *sock)
 	/* The core keeps it with the listener only. */
 	if (listener->cm_id->tos_set)
 		srn_service_set_tos(sock, listener->cm_id->tos);
+	srn_ep_get(ep);
 	mutex_lock(&ep->lock);
 	ep->sock = sock;
 	oldest = join_half_open(ep);
 	srn_ep_hook(ep);
 	srn_ep_set_deadline(ep, REQUEST_TIMEOUT);
-	srn_ep_queue(ep, 0);
-	mutex_unlock(&ep->lock);
+	srn_ep_queue(ep);
+	srn_ep_unlock(ep);
+	srn_ep_put(ep);
 	if (!oldest)
 		return;
 	/*
@@ -197,7 +195,7 @@ void srn_passive_start(struct srn_ep *listener, struct socket *sock)
 	if (mutex_trylock(&oldest->lock)) {
 		if (oldest->state == SRN_EP_WAIT_REQUEST)
 			drop(oldest, "too many have made no request");
-		mutex_unlock(&oldest->lock);
+		srn_ep_unlock(oldest);
 	}
 	srn_ep_put(oldest);
 }
@@ -288,7 +286,7 @@ int srn_passive_accept(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 		return -ECONNRESET;
 	mutex_lock(&ep->lock);
 	if (ep->state != SRN_EP_REQUESTED) {
-		mutex_unlock(&ep->lock);
+		srn_ep_unlock(ep);
 		srn_ep_put(ep);
 		return -ECONNRESET;
 	}
@@ -316,7 +314,7 @@ int srn_passive_reject(struct iw_cm_id *cm_id, const void *data, u8 len)
 		ret = send_reply(ep, true, READ_ONCE(ep->dev->crc) || ep->frame.crc, data, len);
 		srn_ep_close(ep, true);
 	}
-	mutex_unlock(&ep->lock);
+	srn_ep_unlock(ep);
 	srn_ep_put(ep);
 	return ret;
 }

@@ -282,7 +282,7 @@ void srn_report_accepted(struct srn_ep *ep)
 	struct iw_cm_event event;
 
 	event_init(ep, ep->cm_id, &event, IW_CM_EVENT_ESTABLISHED, 0);
-	ep->tell_connected = true;
+	WRITE_ONCE(ep->tell_connected, true);
 	srn_report_init(ep);
 	/* There is room: the core keeps some for each event of a connection. */
 	WARN_ON_ONCE(send_and_be_told(ep, &event));
@@ -296,7 +296,7 @@ void srn_report_accepted(struct srn_ep *ep)
  */
 void srn_report_connected(struct srn_ep *ep)
 {
-	ep->tell_connected = true;
+	WRITE_ONCE(ep->tell_connected, true);
 	srn_reporter_queue(ep->reporter, &ep->told);
 }
 
@@ -333,7 +333,7 @@ int srn_report_settle(struct srn_ep *ep, int ret)
 
 	if (ret)
 		srn_ep_close(ep, false);
-	mutex_unlock(&ep->lock);
+	srn_ep_unlock(ep);
 	if (wait)
 		/* Acquire: pairs with core_took_it(). */
 		wait_var_event(&ep->core_knows, smp_load_acquire(&ep->core_knows));
@@ -398,7 +398,7 @@ static void destroy_unwanted(struct srn_ep *ep, struct iw_cm_id *cm_id)
 {
 	mutex_lock(&ep->lock);
 	ep->consumer = NULL;
-	mutex_unlock(&ep->lock);
+	srn_ep_unlock(ep);
 	iw_destroy_cm_id(cm_id);
 }
 
@@ -489,11 +489,14 @@ void srn_report_tell(struct srn_ep *ep)
 	/* Before, the consumer's acts would not fit the core's state. Pairs with core_took_it(). */
 	if (!smp_load_acquire(&ep->core_knows))
 		return;
+	/* What comes later is queued again. While we had the lock the request could not be sent. */
+	if (!READ_ONCE(ep->tell_connected) && READ_ONCE(ep->state) != SRN_EP_ENDED)
+		return;
 	mutex_lock(&ep->lock);
 	connected = ep->tell_connected && ep->state != SRN_EP_CLOSED;
-	ep->tell_connected = false;
+	WRITE_ONCE(ep->tell_connected, false);
 	ended = ep->state == SRN_EP_ENDED;
-	mutex_unlock(&ep->lock);
+	srn_ep_unlock(ep);
 	if (connected)
 		tell_connected(ep);
 	if (!ended)
@@ -505,5 +508,5 @@ void srn_report_tell(struct srn_ep *ep)
 		tell_core_of_end(ep);
 		srn_ep_close(ep, false);
 	}
-	mutex_unlock(&ep->lock);
+	srn_ep_unlock(ep);
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <future>
 #include <memory>
+#include <vector>
 
 #include "data.hpp"
 #include "descriptor.hpp"
@@ -219,6 +220,39 @@ TEST(Connection, ManyAtOnce) {
     for (auto& client : clients) client = std::make_unique<background_client>(listener);
     for (auto& server : servers) server = accept_next(listener);
     for (auto& client : clients) EXPECT_TRUE(works(client->outcome.get()));
+}
+
+/// Asks for connections one after the other without waiting for an answer, and says with each which
+/// one it is.
+void connect_each(const std::vector<softrnic::connection>& clients) {
+    std::uint8_t number = 0;
+    for (const auto& client : clients) {
+        rdma_conn_param param{};
+        param.private_data = &number;
+        param.private_data_len = sizeof number;
+        if (rdma_connect(client.native(), &param) != 0) throw std::runtime_error("rdma_connect");
+        number++;
+    }
+}
+
+// Programs with several connections pair both ends' queue pairs by the order of the requests.
+TEST(Connection, RequestsComeInTheOrderInWhichTheyWereMade) {
+    constexpr std::size_t count = 16;
+    constexpr int rounds = 40;
+    const softrnic::listener listener = must(softrnic::listen(server_address(), count));
+    for (int round = 0; round < rounds; round++) {
+        std::vector<softrnic::connection> clients;
+        for (std::size_t i = 0; i < count; i++) {
+            clients.push_back(must(softrnic::resolve(listener.local_address())));
+            must(clients.back().create_queues({}));
+        }
+        connect_each(clients);
+        for (std::size_t i = 0; i < count; i++) {
+            const softrnic::connection request = must(listener.next(patience));
+            ASSERT_EQ(std::to_integer<std::size_t>(request.peer_data()[0]), i)
+                << "in round " << round;
+        }
+    }
 }
 
 }  // namespace
