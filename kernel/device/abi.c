@@ -3,8 +3,35 @@
  * Requests of the provider, and answers to it.
  */
 #include <linux/minmax.h>
+#include <rdma/uverbs_ioctl.h>
 
 #include "abi.h"
+#include "device.h"
+
+/**
+ * srn_abi_request - take the provider's part of a verb's request
+ * @dev: link
+ * @udata: of the verb, or NULL for a kernel consumer
+ * @req: request, all of it zero; NULL if @size is 0
+ * @size: its size; what an older user does not send stays zero
+ *
+ * A newer user may send more than this module knows. If it asks for something there it is refused:
+ * it would otherwise rely on something that does not happen.
+ *
+ * Context: process.
+ *
+ * Return: 0, -EFAULT or -EOPNOTSUPP.
+ */
+int srn_abi_request(struct srn_device *dev, struct ib_udata *udata, void *req, size_t size)
+{
+	if (!udata || !udata->inlen)
+		return 0;
+	if (udata->inlen > size && !ib_is_udata_cleared(udata, size, udata->inlen - size)) {
+		srn_notice(dev, "refused what only a newer module knows: a provider asks for it\n");
+		return -EOPNOTSUPP;
+	}
+	return size ? ib_copy_from_udata(req, udata, min(size, udata->inlen)) : 0;
+}
 
 /**
  * srn_abi_respond - answer a verb

@@ -9,6 +9,9 @@
 
 #include "../uapi/softrnic-abi.h"
 
+struct srn_device;
+
+int srn_abi_request(struct srn_device *dev, struct ib_udata *udata, void *req, size_t size);
 int srn_abi_respond(struct ib_udata *udata, void *resp, size_t size);
 
 #endif /* SRN_ABI_H */

@@ -110,6 +110,9 @@ int srn_cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		return -EOPNOTSUPP;
 	if (attr->cqe < 1 || attr->cqe > SRN_MAX_CQE)
 		return -EINVAL;
+	ret = srn_abi_request(dev, udata, NULL, 0);
+	if (ret)
+		return ret;
 	if (!srn_limits_take(dev, SRN_LIMIT_CQ))
 		return -ENOMEM;
 	spin_lock_init(&cq->lock);
@@ -124,8 +127,10 @@ int srn_cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	cq->ring = (void *)(cq->ctrl + 1);
 	ibcq->cqe = cq->depth;
 	if (udata) {
+		resp.ctrl_size = sizeof(*cq->ctrl);
 		resp.depth = cq->depth;
 		resp.cqe_offset = sizeof(*cq->ctrl);
+		resp.cqe_stride = sizeof(*cq->ring);
 		ret = srn_abi_respond(udata, &resp, sizeof(resp));
 		if (ret) {
 			srn_cq_destroy(ibcq, udata);

@@ -97,6 +97,7 @@ static int alloc_queues(struct srn_qp *qp, struct ib_udata *udata,
 	resp->rq_offset = sizeof(*qp->ctrl) + sq_size;
 	resp->rq_stride = qp->rq.stride;
 	resp->rq_max_sge = qp->rq.max_sge;
+	resp->ctrl_size = sizeof(*qp->ctrl);
 	return 0;
 
 err_sends:
@@ -145,7 +146,7 @@ int srn_qp_create(struct ib_qp *ibqp, struct ib_qp_init_attr *attrs, struct ib_u
 	u32 qpn;
 	int ret;
 
-	ret = check_caps(attrs);
+	ret = check_caps(attrs) ?: srn_abi_request(dev, udata, NULL, 0);
 	if (ret)
 		return ret;
 	if (!srn_limits_take(dev, SRN_LIMIT_QP))

@@ -35,7 +35,7 @@ static int recv_copy(const struct srn_rq *rq, const struct srn_recv_wqe *wqe,
 	out->wr_id = READ_ONCE(wqe->wr_id);
 	out->num_sge = READ_ONCE(wqe->num_sge);
 	out->length = 0;
-	if (out->num_sge > rq->max_sge) {
+	if (out->num_sge > rq->max_sge || READ_ONCE(wqe->reserved)) {
 		out->num_sge = 0;
 		return -EINVAL;
 	}
@@ -151,6 +151,7 @@ int srn_rq_post(struct srn_rq *rq, const struct ib_recv_wr *wr)
 	wqe = rq_slot(rq, rq->prod);
 	wqe->wr_id = wr->wr_id;
 	wqe->num_sge = wr->num_sge;
+	wqe->reserved = 0;
 	for (i = 0; i < wr->num_sge; i++) {
 		wqe->sge[i].addr = wr->sg_list[i].addr;
 		wqe->sge[i].length = wr->sg_list[i].length;

@@ -29,6 +29,9 @@ int srn_srq_create(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct i
 	if (!attr->max_wr || attr->max_wr > SRN_MAX_SRQ_WR || attr->max_sge > SRN_MAX_SGE ||
 	    attr->srq_limit > attr->max_wr)
 		return -EINVAL;
+	ret = srn_abi_request(dev, udata, NULL, 0);
+	if (ret)
+		return ret;
 	if (!srn_limits_take(dev, SRN_LIMIT_SRQ))
 		return -ENOMEM;
 	srn_rq_size(&srq->rq, attr->max_wr, max(attr->max_sge, 1u));
@@ -48,6 +51,7 @@ int srn_srq_create(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct i
 		resp.rq_offset = sizeof(*srq->ctrl);
 		resp.rq_stride = srq->rq.stride;
 		resp.max_sge = srq->rq.max_sge;
+		resp.ctrl_size = sizeof(*srq->ctrl);
 		ret = srn_abi_respond(udata, &resp, sizeof(resp));
 		if (ret) {
 			srn_srq_destroy(ibsrq, udata);

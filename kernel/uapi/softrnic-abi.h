@@ -16,8 +16,12 @@
  * - Lines written by different sides are on different cache lines.
  *
  * Compatibility: structures grow only at their end, a new meaning gets a bit in
- * srn_uresp_alloc_ctx.features, and SRN_ABI_VERSION stays as it is. Both sides
- * accept structures that are shorter or longer than their own.
+ * SRN_FEATURE_*, and SRN_ABI_VERSION stays as it is. When a context is opened each
+ * side tells the other which features it knows. Neither uses one that the other has
+ * not told of. Both sides accept answers that are shorter or longer than their own;
+ * what is missing is zero. In a request, what the kernel does not know must be zero:
+ * it refuses the request otherwise (EOPNOTSUPP). Sizes and strides of what is mapped
+ * are the kernel's, and told in each answer.
  */
 #ifndef SOFTRNIC_ABI_H
 #define SOFTRNIC_ABI_H
@@ -26,6 +30,12 @@
 #include <linux/types.h>
 
 #define SRN_ABI_VERSION		1
+
+/*
+ * Goes up with each addition. It tells people which structures a side was built with;
+ * programs go by the features.
+ */
+#define SRN_ABI_REVISION	2
 
 /*
  * A private driver id. rdma-core and the kernel hand it through without a
@@ -51,10 +61,19 @@
 /* The kernel counts in srn_qp_ctrl.sq_silent. */
 #define SRN_FEATURE_SQ_SILENT	(1u << 0)
 
+/* Revision 1 has no request. */
+struct srn_ureq_alloc_ctx {
+	__u32 revision;		/* SRN_ABI_REVISION of the provider */
+	__u32 reserved;		/* 0 */
+	__aligned_u64 features;	/* SRN_FEATURE_* that the provider knows */
+};
+
 struct srn_uresp_alloc_ctx {
 	__u32 dev_id;		/* number of the device, for messages */
 	__u32 max_inline;	/* bytes */
-	__aligned_u64 features;	/* SRN_FEATURE_* */
+	__aligned_u64 features;	/* SRN_FEATURE_* that the module knows */
+	__u32 revision;		/* SRN_ABI_REVISION of the module, 0: it is 1 */
+	__u32 reserved;		/* 0 */
 };
 
 /* Where a mapping is found: mmap(NULL, size, RW, MAP_SHARED, cmd_fd, key). */
@@ -65,10 +84,10 @@ struct srn_mapping {
 
 struct srn_uresp_create_cq {
 	struct srn_mapping map;	/* struct srn_cq_ctrl, then the CQEs */
-	__u32 cq_id;
+	__u32 ctrl_size;	/* bytes of struct srn_cq_ctrl, 0: as in revision 1 */
 	__u32 depth;		/* CQEs, a power of two */
 	__u32 cqe_offset;	/* bytes from the start of the mapping */
-	__u32 reserved;
+	__u32 cqe_stride;	/* bytes, 0: as in revision 1 */
 };
 
 struct srn_uresp_create_srq {
@@ -77,6 +96,8 @@ struct srn_uresp_create_srq {
 	__u32 rq_offset;
 	__u32 rq_stride;
 	__u32 max_sge;
+	__u32 ctrl_size;	/* bytes of struct srn_srq_ctrl, 0: as in revision 1 */
+	__u32 reserved;		/* 0 */
 };
 
 struct srn_uresp_create_qp {
@@ -90,7 +111,7 @@ struct srn_uresp_create_qp {
 	__u32 rq_offset;
 	__u32 rq_stride;
 	__u32 rq_max_sge;
-	__u32 reserved;
+	__u32 ctrl_size;	/* bytes of struct srn_qp_ctrl, 0: as in revision 1 */
 };
 
 /* ---------------------------------------------------------- completion queue */
@@ -203,7 +224,7 @@ struct srn_send_wqe {
 struct srn_recv_wqe {
 	__aligned_u64 wr_id;
 	__u32 num_sge;
-	__u32 reserved;
+	__u32 reserved;		/* 0, or the receive fails */
 	SRN_FLEX_ARRAY(struct srn_sge, sge);	/* num_sge of them, within the stride */
 };
 

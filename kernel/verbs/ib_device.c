@@ -30,13 +30,21 @@
 
 static int srn_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 {
+	struct srn_device *dev = to_srn_dev(ibuc->device);
+	struct srn_ureq_alloc_ctx req = {};
 	struct srn_uresp_alloc_ctx resp = {
-		.dev_id = to_srn_dev(ibuc->device)->id,
+		.dev_id = dev->id,
 		.max_inline = SRN_MAX_INLINE,
 		.features = SRN_FEATURE_SQ_SILENT,
+		.revision = SRN_ABI_REVISION,
 	};
+	int ret;
 
-	return srn_abi_respond(udata, &resp, sizeof(resp));
+	/* No feature changes a rule yet, so it does not matter which of them the provider knows. */
+	ret = srn_abi_request(dev, udata, &req, sizeof(req));
+	if (ret)
+		return ret;
+	return req.reserved ? -EOPNOTSUPP : srn_abi_respond(udata, &resp, sizeof(resp));
 }
 
 static void srn_dealloc_ucontext(struct ib_ucontext *ibuc)

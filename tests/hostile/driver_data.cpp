@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // Programs built for an older softrnic leave less room for the driver's part of an answer, newer
-// ones more, and may put something into the request that this kernel does not know. Each size from
-// none to more than twice ours is tried with each command that has a driver's part: the command
-// works, what is written of the part is what is always there, and not a byte follows.
+// ones more, and a longer request. Each size from none to more than twice ours is tried with each
+// command that has a driver's part: the command works, what is written of the part is what is
+// always there, and not a byte follows. A request that asks for something which this kernel does
+// not know, by any bit that is not zero, is refused.
 //
 //   driver_data /dev/infiniband/uverbs0
 #include <fcntl.h>
@@ -29,6 +30,8 @@
 namespace {
 
 using bytes = std::vector<std::byte>;
+
+const char* path_of_device = nullptr;
 
 [[noreturn]] void die(const std::string& why) {
     std::printf("FAILED: %s\n", why.c_str());
@@ -79,11 +82,10 @@ struct driver_part {
     std::size_t out = 0;
 };
 
-[[noreturn]] void refused(const std::string& what, const driver_part& driver) {
-    const std::string why = std::strerror(errno);
-    die(what + " with " + std::to_string(driver.in.size()) + " and " + std::to_string(driver.out) +
-        " bytes for the driver: " + why);
-}
+/// The kernel has refused a command.
+struct refusal {
+    int error;
+};
 
 /// Sends a command by write(); body.response is filled in. Returns what was answered.
 template <class Core, class Body>
@@ -97,8 +99,7 @@ answer command(int device, unsigned number, Body body, const driver_part& driver
     std::memcpy(message.data(), &header, sizeof header);
     std::memcpy(message.data() + sizeof header, &body, sizeof body);
     message.insert(message.end(), driver.in.begin(), driver.in.end());
-    if (write(device, message.data(), message.size()) < 0)
-        refused("command " + std::to_string(number), driver);
+    if (write(device, message.data(), message.size()) < 0) throw refusal{errno};
     return to;
 }
 
@@ -162,7 +163,7 @@ public:
         bytes message(header.length);
         std::memcpy(message.data(), &header, sizeof header);
         std::memcpy(message.data() + sizeof header, attributes.data(), size);
-        if (ioctl(device_.get(), RDMA_VERBS_IOCTL, message.data()) < 0) refused("ioctl", driver);
+        if (ioctl(device_.get(), RDMA_VERBS_IOCTL, message.data()) < 0) throw refusal{errno};
         return to.after(0);
     }
 
@@ -208,12 +209,15 @@ struct subject {
     const char* name;
     std::size_t size;
     std::function<bytes(const char* path, const driver_part& driver)> run;
-    /// The bytes of the part that are different each time.
-    std::size_t name_at = 0;
-    std::size_t name_size = 0;
+    /// What its request may hold: the bytes that are 0 here must be zero, as those behind them.
+    bytes may_be_set = {};
 
-    [[nodiscard]] bool is_name(std::size_t byte) const {
-        return byte >= name_at && byte < name_at + name_size;
+    [[nodiscard]] bool knows(const bytes& request) const {
+        for (std::size_t i = 0; i < request.size(); ++i)
+            if (request[i] != std::byte{} &&
+                (i >= may_be_set.size() || may_be_set[i] == std::byte{}))
+                return false;
+        return true;
     }
 };
 
@@ -226,41 +230,77 @@ std::function<bytes(const char*, const driver_part&)> as_user(Method method) {
     };
 }
 
+bytes request_of_context() {
+    bytes all(sizeof(srn_ureq_alloc_ctx), std::byte{0xff});
+    std::fill_n(all.begin() + offsetof(srn_ureq_alloc_ctx, reserved),
+                sizeof(srn_ureq_alloc_ctx::reserved), std::byte{});
+    return all;
+}
+
 const std::array subjects{
     subject{
         "get_context", sizeof(srn_uresp_alloc_ctx),
-        [](const char* path, const driver_part& driver) { return user(path, driver).context(); }},
-    subject{"create_cq", sizeof(srn_uresp_create_cq), as_user(&user::create_cq),
-            offsetof(srn_uresp_create_cq, cq_id), sizeof(srn_uresp_create_cq::cq_id)},
-    subject{"create_cq by ioctl", sizeof(srn_uresp_create_cq), as_user(&user::create_cq_by_ioctl),
-            offsetof(srn_uresp_create_cq, cq_id), sizeof(srn_uresp_create_cq::cq_id)},
+        [](const char* path, const driver_part& driver) { return user(path, driver).context(); },
+        request_of_context()},
+    subject{"create_cq", sizeof(srn_uresp_create_cq), as_user(&user::create_cq)},
+    subject{"create_cq by ioctl", sizeof(srn_uresp_create_cq), as_user(&user::create_cq_by_ioctl)},
     subject{"create_srq", sizeof(srn_uresp_create_srq), as_user(&user::create_srq)},
     subject{"create_qp", sizeof(srn_uresp_create_qp), as_user(&user::create_qp)},
 };
 
-void check(const subject& s, const bytes& whole, const bytes& got, const driver_part& driver) {
-    const std::size_t written = std::min(s.size, driver.out);
-    for (std::size_t i = 0; i < got.size(); ++i)
-        if (i < written ? !s.is_name(i) && got[i] != whole[i] : got[i] != untouched)
-            die(std::string(s.name) + " with " + std::to_string(driver.in.size()) + " and " +
-                std::to_string(driver.out) + " bytes for the driver: byte " + std::to_string(i) +
-                " of its answer");
+[[noreturn]] void die_of(const subject& s, const driver_part& driver, const std::string& why) {
+    die(std::string(s.name) + " with " + std::to_string(driver.in.size()) + " and " +
+        std::to_string(driver.out) + " bytes for the driver: " + why);
 }
 
-unsigned try_sizes(const subject& s, const char* path) {
-    const bytes whole = s.run(path, {{}, s.size});
+/// What is written of the answer, and nothing behind it, is as it is in the whole one.
+void check(const subject& s, const bytes& whole, const driver_part& driver) {
+    const std::size_t written = std::min(s.size, driver.out);
+    bytes got;
+    try {
+        got = s.run(path_of_device, driver);
+    } catch (const refusal& no) {
+        die_of(s, driver, std::strerror(no.error));
+    }
+    for (std::size_t i = 0; i < got.size(); ++i)
+        if (got[i] != (i < written ? whole[i] : untouched))
+            die_of(s, driver, "byte " + std::to_string(i) + " of its answer");
+}
+
+void check_refused(const subject& s, const driver_part& driver) {
+    try {
+        s.run(path_of_device, driver);
+    } catch (const refusal& no) {
+        if (no.error == EOPNOTSUPP) return;
+        die_of(s, driver, std::strerror(no.error));
+    }
+    die_of(s, driver, "it worked, though nobody knows what was asked for");
+}
+
+/// Requests of all kinds: what fits into an attribute of an ioctl, and what does not; zero, known
+/// and unknown.
+std::vector<bytes> requests_for(const subject& s) {
+    std::vector<bytes> requests{bytes{},    bytes(4, std::byte{0xff}),   bytes(8),
+                                bytes(400), bytes(400, std::byte{0xff}), s.may_be_set};
+    bytes late(40);
+    late.back() = std::byte{1};
+    requests.push_back(late);
+    return requests;
+}
+
+unsigned try_sizes(const subject& s) {
+    const bytes whole = s.run(path_of_device, {{}, s.size});
     for (std::size_t i = 0; i < s.size; ++i)
-        if (!s.is_name(i) && whole[i] == untouched)
+        if (whole[i] == untouched)
             die(std::string(s.name) + " leaves byte " + std::to_string(i) + " as it was");
-    // What fits into an attribute of an ioctl, and what does not.
-    const std::array requests{bytes{},    bytes(4, std::byte{0xff}),
-                              bytes(8),   bytes(12, std::byte{0xff}),
-                              bytes(400), bytes(400, std::byte{0xff})};
     unsigned tried = 0;
-    for (const bytes& in : requests)
+    for (const bytes& in : requests_for(s))
         for (std::size_t out = 0; out <= 2 * s.size + 8; out += 4, ++tried) {
             const driver_part driver{in, out};
-            check(s, whole, s.run(path, driver), driver);
+            if (s.knows(in))
+                check(s, whole, driver);
+            else
+                check_refused(s, driver);
         }
     return tried;
 }
@@ -269,6 +309,7 @@ unsigned try_sizes(const subject& s, const char* path) {
 
 int main(int argc, char** argv) {
     if (argc != 2) die("usage: driver_data DEVICE");
-    for (const subject& s : subjects) std::printf("%s: %u sizes\n", s.name, try_sizes(s, argv[1]));
+    path_of_device = argv[1];
+    for (const subject& s : subjects) std::printf("%s: %u sizes\n", s.name, try_sizes(s));
     return 0;
 }

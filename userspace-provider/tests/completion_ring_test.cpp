@@ -20,7 +20,9 @@ struct shared_queue {
     srn_cqe cqes[depth] = {};
     std::uint32_t prod = 0;
 
-    completion_ring consumer() { return {&control, cqes, depth}; }
+    completion_ring consumer() {
+        return {&control, reinterpret_cast<std::byte*>(cqes), depth, sizeof(srn_cqe)};
+    }
 
     [[nodiscard]] bool full() { return prod - load_acquire(&control.cons) == depth; }
 
@@ -101,6 +103,25 @@ TEST(CompletionRing, PurgingLeavesTheOthersInOrder) {
     EXPECT_EQ(shared.control.cons, 9U);
     EXPECT_EQ(poll_all(ring, 8, 4), (std::vector<std::uint64_t>{5, 8, 10, 11}));
     EXPECT_TRUE(poll_all(ring, 8, 0).empty());
+}
+
+// What this side does not know of an entry moves with it.
+TEST(CompletionRing, PurgingMovesWholeEntries) {
+    struct larger_cqe {
+        srn_cqe known;
+        std::uint64_t unknown;
+    };
+    srn_cq_ctrl control{};
+    larger_cqe cqes[depth] = {};
+    completion_ring ring(&control, reinterpret_cast<std::byte*>(cqes), depth, sizeof(larger_cqe));
+    for (std::uint32_t i = 0; i < 4; ++i) {
+        cqes[i].known.qp_num = i % 2;
+        cqes[i].unknown = i;
+    }
+    store_release(&control.prod, 4U);
+    purge_of(ring, 1);
+    EXPECT_EQ(cqes[2].unknown, 0U);
+    EXPECT_EQ(cqes[3].unknown, 2U);
 }
 
 TEST(CompletionRing, PurgingMoreThanWasLookedAtLeavesAnEmptyQueue) {

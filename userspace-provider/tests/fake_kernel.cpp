@@ -63,8 +63,8 @@ fake_kernel::~fake_kernel() {
 
 void fake_kernel::complete(const srn_cqe& cqe) {
     srn_cq_ctrl& control = cq_control();
-    auto* cqes = at<srn_cqe>(cq.map.key + cq.cqe_offset);
-    cqes[control.prod & (cq.depth - 1)] = cqe;
+    const std::size_t stride = cq.cqe_stride != 0 ? cq.cqe_stride : sizeof(srn_cqe);
+    *at<srn_cqe>(cq.map.key + cq.cqe_offset + (control.prod & (cq.depth - 1)) * stride) = cqe;
     ++control.prod;
 }
 

@@ -137,14 +137,70 @@ TEST_F(Post, NonsenseFromTheKernelIsRefused) {
     kernel.qp.map.size = 64;
     EXPECT_TRUE(refused());
     kernel.qp = good;
+    kernel.qp.ctrl_size = sizeof(srn_qp_ctrl) - SRN_LINE;
+    EXPECT_TRUE(refused());
+    kernel.qp.ctrl_size = good.sq_offset + SRN_LINE;
+    EXPECT_TRUE(refused());
+    kernel.qp = good;
 
     kernel.srq.max_sge = 4;
     ibv_srq_init_attr srq_attr{};
     EXPECT_EQ(create_srq(pd, &srq_attr), nullptr);
     EXPECT_EQ(errno, EPROTO);
-    kernel.cq.depth = 15;
-    EXPECT_EQ(create_cq(kernel.context(), 1, nullptr, 0), nullptr);
+    kernel.srq.max_sge = 2;
+    kernel.srq.ctrl_size = sizeof(srn_srq_ctrl) - SRN_LINE;
+    EXPECT_EQ(create_srq(pd, &srq_attr), nullptr);
     EXPECT_EQ(errno, EPROTO);
+
+    const srn_uresp_create_cq good_cq = kernel.cq;
+    const auto cq_refused = [this] {
+        return create_cq(kernel.context(), 1, nullptr, 0) == nullptr && errno == EPROTO;
+    };
+    kernel.cq.depth = 15;
+    EXPECT_TRUE(cq_refused());
+    kernel.cq = good_cq;
+    kernel.cq.ctrl_size = sizeof(srn_cq_ctrl) - SRN_LINE;
+    EXPECT_TRUE(cq_refused());
+    kernel.cq = good_cq;
+    kernel.cq.cqe_stride = sizeof(srn_cqe) - 8;
+    EXPECT_TRUE(cq_refused());
+    kernel.cq.cqe_stride = 20 * 1024;  // beyond the end
+    EXPECT_TRUE(cq_refused());
+}
+
+// A later kernel module may have more in its structures than this provider knows.
+TEST_F(Post, LargerStructuresOfTheKernelAreUsed) {
+    kernel.qp.ctrl_size = sizeof(srn_qp_ctrl) + SRN_LINE;
+    kernel.qp.sq_offset += SRN_LINE;
+    kernel.qp.rq_offset += SRN_LINE;
+    ibv_qp_init_attr wanted = attr;
+    ibv_qp* larger = create_qp(pd, &wanted);
+    ASSERT_NE(larger, nullptr);
+    EXPECT_EQ(destroy_qp(larger), 0);
+    kernel.srq.ctrl_size = sizeof(srn_srq_ctrl) + SRN_LINE;
+    kernel.srq.rq_offset += SRN_LINE;
+    ibv_srq_init_attr srq_attr{};
+    ibv_srq* srq = create_srq(pd, &srq_attr);
+    ASSERT_NE(srq, nullptr);
+    EXPECT_EQ(destroy_srq(srq), 0);
+}
+
+TEST(Poll, LargerCompletionsOfTheKernelAreUnderstood) {
+    test::fake_kernel kernel;
+    kernel.cq.ctrl_size = sizeof(srn_cq_ctrl) + SRN_LINE;
+    kernel.cq.cqe_offset = kernel.cq.ctrl_size;
+    kernel.cq.cqe_stride = 2 * sizeof(srn_cqe);
+    ibv_cq* cq = create_cq(kernel.context(), 10, nullptr, 0);
+    ASSERT_NE(cq, nullptr);
+    for (std::uint64_t id = 1; id <= 3; ++id) {
+        srn_cqe cqe{};
+        cqe.wr_id = id;
+        kernel.complete(cqe);
+    }
+    ibv_wc wc[4];
+    ASSERT_EQ(poll_cq(cq, 4, wc), 3);
+    for (std::uint64_t i = 0; i < 3; ++i) EXPECT_EQ(wc[i].wr_id, i + 1);
+    EXPECT_EQ(destroy_cq(cq), 0);
 }
 
 TEST(Poll, CompletionsBecomeWorkCompletions) {

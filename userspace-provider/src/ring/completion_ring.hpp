@@ -4,7 +4,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "ring/shared_word.hpp"
 #include "softrnic-abi.h"
@@ -15,8 +17,10 @@ namespace softrnic::provider {
 class completion_ring {
 public:
     completion_ring() noexcept = default;
-    completion_ring(srn_cq_ctrl* control, srn_cqe* slots, std::uint32_t depth) noexcept
-        : control_(control), slots_(slots), depth_(depth) {}
+    /// @stride: from one completion to the next, at least sizeof(srn_cqe).
+    completion_ring(srn_cq_ctrl* control, std::byte* slots, std::uint32_t depth,
+                    std::uint32_t stride) noexcept
+        : control_(control), slots_(slots), depth_(depth), stride_(stride) {}
 
     /// Hands up to @count completions to @take, in order. Returns how many, or -1 if none can come
     /// any more: the queue has overflowed, or its indices make no sense.
@@ -67,7 +71,7 @@ public:
         std::uint32_t kept = prod;
         for (std::uint32_t i = prod; i != cons_;) {
             --i;
-            if (!unwanted(slot(i)) && --kept != i) slot(kept) = slot(i);
+            if (!unwanted(slot(i)) && --kept != i) std::memcpy(at(kept), at(i), stride_);
         }
         cons_ = kept;
         // Release: the entries were moved before the kernel may write the others again.
@@ -89,13 +93,17 @@ public:
     }
 
 private:
+    [[nodiscard]] std::byte* at(std::uint32_t index) const noexcept {
+        return slots_ + static_cast<std::size_t>(index & (depth_ - 1)) * stride_;
+    }
     [[nodiscard]] srn_cqe& slot(std::uint32_t index) const noexcept {
-        return slots_[index & (depth_ - 1)];
+        return *reinterpret_cast<srn_cqe*>(at(index));
     }
 
     srn_cq_ctrl* control_ = nullptr;
-    srn_cqe* slots_ = nullptr;
+    std::byte* slots_ = nullptr;
     std::uint32_t depth_ = 0;
+    std::uint32_t stride_ = 0;
     std::uint32_t prod_ = 0;  ///< as last seen
     std::uint32_t cons_ = 0;
 };

@@ -17,6 +17,11 @@ struct ring_shape {
     std::uint32_t stride;
 };
 
+/// A size that the kernel tells, or the one of revision 1 of the ABI, which does not tell it.
+constexpr std::uint32_t size_or(std::uint32_t told, std::size_t of_revision_1) noexcept {
+    return told != 0 ? told : static_cast<std::uint32_t>(of_revision_1);
+}
+
 /// Whether an entry has room for its header and @count scatter/gather entries, or @bytes inline.
 constexpr bool fits_entry(std::uint32_t stride, std::uint32_t header,
                           std::uint32_t count) noexcept {

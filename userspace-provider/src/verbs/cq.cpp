@@ -41,10 +41,14 @@ int create_in_kernel(ibv_cq& cq, const request_cq& wanted, srn_uresp_create_cq& 
 
 int map_ring(completion_queue& cq, const srn_uresp_create_cq& ours) noexcept {
     if (const int error = cq.memory.open(cq.cq.context->cmd_fd, ours.map)) return error;
-    const ring_shape shape{ours.depth, ours.cqe_offset, sizeof(srn_cqe)};
-    if (!cq.memory.holds(sizeof(srn_cq_ctrl), shape)) return EPROTO;
-    cq.ring = completion_ring(cq.memory.at<srn_cq_ctrl>(0), cq.memory.at<srn_cqe>(ours.cqe_offset),
-                              ours.depth);
+    const std::uint32_t control = size_or(ours.ctrl_size, sizeof(srn_cq_ctrl));
+    const std::uint32_t stride = size_or(ours.cqe_stride, sizeof(srn_cqe));
+    if (control < sizeof(srn_cq_ctrl) || stride < sizeof(srn_cqe) ||
+        !cq.memory.holds(control, {ours.depth, ours.cqe_offset, stride})) {
+        return EPROTO;
+    }
+    cq.ring = completion_ring(cq.memory.at<srn_cq_ctrl>(0),
+                              cq.memory.at<std::byte>(ours.cqe_offset), ours.depth, stride);
     return 0;
 }
 

@@ -21,6 +21,10 @@ bool counts_silent(const queue_pair& qp) noexcept {
     return (context_of(qp.qp.context)->features & SRN_FEATURE_SQ_SILENT) != 0;
 }
 
+std::uint32_t control_size(const srn_uresp_create_qp& ours) noexcept {
+    return size_or(ours.ctrl_size, sizeof(srn_qp_ctrl));
+}
+
 int set_up_send(queue_pair& qp, const srn_uresp_create_qp& ours,
                 const ibv_qp_init_attr& attr) noexcept {
     auto* control = qp.memory.at<srn_qp_ctrl>(0);
@@ -28,7 +32,7 @@ int set_up_send(queue_pair& qp, const srn_uresp_create_qp& ours,
     qp.sq.lazy.qp = qp.sq.lazy_receiver.qp = &qp;
     if (ours.sq_depth == 0) return 0;  // the ring stays full
     const ring_shape shape{ours.sq_depth, ours.sq_offset, ours.sq_stride};
-    if (!qp.memory.holds(sizeof(srn_qp_ctrl), shape) || attr.cap.max_send_wr > ours.sq_depth ||
+    if (!qp.memory.holds(control_size(ours), shape) || attr.cap.max_send_wr > ours.sq_depth ||
         !fits_entry(ours.sq_stride, SRN_SEND_WQE_HEADER, ours.sq_max_sge) ||
         !fits_inline(ours.sq_stride, SRN_SEND_WQE_HEADER, ours.sq_max_inline)) {
         return EPROTO;
@@ -53,7 +57,7 @@ int set_up_receive(queue_pair& qp, const srn_uresp_create_qp& ours,
                    const ibv_qp_init_attr& attr) noexcept {
     if (ours.rq_depth == 0) return 0;  // the ring stays full
     const ring_shape shape{ours.rq_depth, ours.rq_offset, ours.rq_stride};
-    if (!qp.memory.holds(sizeof(srn_qp_ctrl), shape) || attr.cap.max_recv_wr > ours.rq_depth ||
+    if (!qp.memory.holds(control_size(ours), shape) || attr.cap.max_recv_wr > ours.rq_depth ||
         !fits_entry(ours.rq_stride, SRN_RECV_WQE_HEADER, ours.rq_max_sge)) {
         return EPROTO;
     }
@@ -76,7 +80,8 @@ int set_up_receive(queue_pair& qp, const srn_uresp_create_qp& ours,
 
 int set_up(queue_pair& qp, const srn_uresp_create_qp& ours, const ibv_qp_init_attr& attr) noexcept {
     if (const int error = qp.memory.open(qp.qp.context->cmd_fd, ours.map)) return error;
-    if (!qp.memory.covers(sizeof(srn_qp_ctrl))) return EPROTO;
+    if (control_size(ours) < sizeof(srn_qp_ctrl) || !qp.memory.covers(control_size(ours)))
+        return EPROTO;
     if (const int error = set_up_send(qp, ours, attr)) return error;
     return set_up_receive(qp, ours, attr);
 }
