@@ -74,16 +74,16 @@ check: check-build ## everything: unit tests, fuzzing, all tests in the test mac
 
 # What "make check" needs built.
 .PHONY: check-build
-check-build: guest-module provider tests fuzz-build siw-if-there
+check-build: guest-module provider tests fuzz-build siw-if-there previous-abi
 
 .PHONY: test
-test: $(if $(K),debug-module,guest-module) tests ## one test in the test machine, T=NAME: NAME.sh of tests/selftests or interop (K=uml: debug kernel)
+test: $(if $(K),debug-module,guest-module) tests previous-abi ## one test in the test machine, T=NAME: NAME.sh of tests/selftests or interop (K=uml: debug kernel)
 	@test -n "$(T)" || { echo "which test? make test T=NAME, one of:"; \
 		ls tests/selftests tests/interop | sed -n 's/\.sh$$//p'; exit 2; }
 	@SRN_KERNEL=$(or $(K),stock) scripts/run-tests --verbose guest $(T)
 
 .PHONY: check-debug
-check-debug: debug-module tests ## tests of the test machine on a kernel that sees mistakes (K=uml, uml-smp, qemu, kcsan or trace; T='NAME …': not all)
+check-debug: debug-module tests previous-abi ## tests of the test machine on a kernel that sees mistakes (K=uml, uml-smp, qemu, kcsan or trace; T='NAME …': not all)
 	@SRN_KERNEL=$(K_OR_UML) scripts/run-tests machine guest $(T)
 
 .PHONY: debug-kernel
@@ -168,6 +168,11 @@ bench-build: $(B)/.deps-bench machine provider
 .PHONY: siw
 siw: machine ## build the kernel's own iWARP driver for the test machine, to test and compare with
 	@scripts/siw-module build "$$(scripts/kernel-dir --guest)" > /dev/null
+
+# What tests/selftests/previous-abi.sh runs beside what is built from this tree.
+.PHONY: previous-abi
+previous-abi: machine $(B)/.deps-userspace
+	@scripts/previous-abi "$$(scripts/kernel-dir --guest)"
 
 # Where its source cannot be had, the test that wants it is skipped.
 .PHONY: siw-if-there
