@@ -8,8 +8,8 @@
 //                                 how many it got: "contexts objects"
 //   limits rings DEVICE-FILE MIB  makes completion queues of 4 MiB each, so many MiB in all, or
 //                                 until it is refused, says how many and waits
-//   limits again DEVICE-FILE N    makes a queue pair and a region and destroys them, N times, and
-//                                 says how many were refused for lack of memory
+//   limits again DEVICE-FILE N    says that it is ready, makes a queue pair and a region and destroys
+//                                 them, N times, and says how many were refused for lack of memory
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -168,6 +168,8 @@ void make_again(const std::string& path, std::size_t times) {
     const support::descriptor device = must(raw::open_device(path));
     const std::uint32_t pd = must(raw::alloc_pd(device.get()));
     const raw::queue cq = must(raw::create_cq(device.get(), 16));
+    std::printf("ready\n");
+    std::fflush(stdout);
     std::size_t refused = 0;
     for (; times > 0; --times) {
         const auto qp = raw::create_qp(device.get(), pd, cq.handle);

@@ -33,7 +33,7 @@ each_place()
 {
 	local verdict rest status=0
 	ip link add dummy1 type dummy && ip link set dummy1 up
-	timeout -k 2 180 ./fail_nth $A1 dummy1 > /tmp/faults.log 2>&1 || status=$?
+	timeout -k 2 $((180 * SLOW)) ./fail_nth $A1 dummy1 > /tmp/faults.log 2>&1 || status=$?
 	while read -r verdict rest; do
 		case $verdict in
 		pass) ok "a fault in each place: $rest" ;;
@@ -182,7 +182,7 @@ tables_are_given_back()
 	wait_until 10 test -e /dev/infiniband/uverbs1 || return
 	./limits again /dev/infiniband/uverbs1 20000 > /tmp/again.log 2>&1 &
 	pid=$!
-	sleep 0.3
+	wait_until $((10 * SLOW)) grep -q ready /tmp/again.log || return
 	fail_for "$pid"
 	set_probability 20 "$FAULTS"
 	wait "$pid" || status=$?
