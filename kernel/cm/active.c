@@ -99,7 +99,9 @@ static int start_connect(struct srn_ep *ep, bool any_port)
 	if (ret && ret != -EINPROGRESS)
 		return ret;
 	srn_ep_set_deadline(ep, CONNECT_TIMEOUT);
-	srn_ep_queue(ep);
+	/* Not before there is something to see: it would have its turn before its request. */
+	if (ep->sock->sk->sk_state != TCP_SYN_SENT)
+		srn_ep_queue(ep);
 	return 0;
 }
 

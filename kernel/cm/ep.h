@@ -74,15 +74,17 @@ struct srn_ep_kind {
 	void (*tell)(struct srn_ep *ep);
 };
 
+/* Not above 512 bytes: the slab would take a KiB. */
 struct srn_ep {
 	struct srn_device *dev;
 	const struct srn_ep_kind *kind;
 	struct srn_conn conn;		/* to its queue pair */
 	struct kref ref;
-	struct list_head node;		/* dev->endpoints, under dev->lock */
 	bool missed;			/* its work found the lock taken and has to run again */
+	struct list_head node;		/* dev->endpoints, under dev->lock */
 	struct mutex lock;		/* protects what follows; given back by srn_ep_unlock() */
 	enum srn_ep_state state;
+	int status;			/* in ENDED: why no connection came of it, or 0 */
 	struct iw_cm_id *cm_id;		/* with a reference */
 	iw_cm_handler consumer;		/* whose place at @cm_id report.c has taken */
 	struct srn_reporter *reporter;	/* with a reference; does not change */
@@ -90,9 +92,8 @@ struct srn_ep {
 	bool core_knows;		/* the core has taken the event that came first */
 	bool forwarded;			/* passive: the core has taken the request */
 	bool orphan;			/* passive: at the last look its listener was gone */
-	struct iw_cm_id *request;	/* passive: its id, once the core has taken the request */
 	bool tell_connected;		/* the consumer has to be told that it is there */
-	int status;			/* in ENDED: why no connection came of it, or 0 */
+	struct iw_cm_id *request;	/* passive: its id, once the core has taken the request */
 	struct srn_qp *qp;		/* with a reference */
 	struct socket *sock;		/* until the stream has it */
 	struct work_struct work;	/* something has happened; holds a reference while queued */
@@ -121,9 +122,9 @@ struct srn_ep {
 	struct srn_port *port;
 	struct list_head half_open;	/* listener: children before REQUESTED, oldest first */
 	struct list_head half_open_node;	/* child: there; both under dev->lock */
-	u32 num_half_open;
 	struct list_head untold;	/* listener: requests that no consumer knows of yet */
 	struct list_head untold_node;	/* child: there; both under dev->lock */
+	u32 num_half_open;
 	u32 num_untold;			/* those, and the one that its consumer is being told of */
 	u32 backlog;
 };

@@ -155,6 +155,20 @@ static const struct srn_ep_kind passive = {
 	.work = passive_work, .qp_ended = passive_qp_ended, .tell = srn_report_tell,
 };
 
+/*
+ * Did the peer send something, or close, before there was a callback? Under the socket lock what
+ * comes is either in the queue, or has the callback called.
+ */
+static bool has_spoken(struct sock *sk)
+{
+	bool spoken;
+
+	lock_sock(sk);
+	spoken = !skb_queue_empty(&sk->sk_receive_queue) || sk->sk_state != TCP_ESTABLISHED;
+	release_sock(sk);
+	return spoken;
+}
+
 /**
  * srn_passive_start - a connection has been accepted
  * @listener: listening endpoint
@@ -183,7 +197,9 @@ void srn_passive_start(struct srn_ep *listener, struct socket *sock)
 	oldest = join_half_open(ep);
 	srn_ep_hook(ep);
 	srn_ep_set_deadline(ep, REQUEST_TIMEOUT);
-	srn_ep_queue(ep);
+	/* Not before there is something to see: it would have its turn before its request. */
+	if (has_spoken(sock->sk))
+		srn_ep_queue(ep);
 	srn_ep_unlock(ep);
 	srn_ep_put(ep);
 	if (!oldest)
