@@ -9,6 +9,18 @@
 #include "device.h"
 
 /**
+ * srn_abi_refuse - a provider asks for something that this module does not know
+ * @dev: link
+ *
+ * Return: -EOPNOTSUPP.
+ */
+int srn_abi_refuse(struct srn_device *dev)
+{
+	srn_notice(dev, "refused what only a newer module knows: a provider asks for it\n");
+	return -EOPNOTSUPP;
+}
+
+/**
  * srn_abi_request - take the provider's part of a verb's request
  * @dev: link
  * @udata: of the verb, or NULL for a kernel consumer
@@ -26,10 +38,8 @@ int srn_abi_request(struct srn_device *dev, struct ib_udata *udata, void *req, s
 {
 	if (!udata || !udata->inlen)
 		return 0;
-	if (udata->inlen > size && !ib_is_udata_cleared(udata, size, udata->inlen - size)) {
-		srn_notice(dev, "refused what only a newer module knows: a provider asks for it\n");
-		return -EOPNOTSUPP;
-	}
+	if (udata->inlen > size && !ib_is_udata_cleared(udata, size, udata->inlen - size))
+		return srn_abi_refuse(dev);
 	return size ? ib_copy_from_udata(req, udata, min(size, udata->inlen)) : 0;
 }
 

@@ -11,6 +11,7 @@
 
 struct srn_device;
 
+int srn_abi_refuse(struct srn_device *dev);
 int srn_abi_request(struct srn_device *dev, struct ib_udata *udata, void *req, size_t size);
 int srn_abi_respond(struct ib_udata *udata, void *resp, size_t size);
 

@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 
 #include "../compat/compat.h"
+#include "../device/abi.h"
 #include "../device/device.h"
 #include "mr.h"
 #include "window.h"
@@ -111,7 +112,7 @@ static int mr_pin(struct srn_mr *mr, u64 start, u64 length, u64 iova, int access
  * @length: bytes
  * @iova: address by which work requests and peers name it
  * @access: IB_ACCESS_*
- * @udata: not used
+ * @udata: of the verb
  *
  * Context: process.
  */
@@ -123,6 +124,9 @@ struct ib_mr *srn_mr_reg_user(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 
 	if (access & ~SUPPORTED_ACCESS)
 		return ERR_PTR(-EOPNOTSUPP);
+	ret = srn_abi_request(to_srn_dev(pd->device), udata, NULL, 0);
+	if (ret)
+		return ERR_PTR(ret);
 	mr = mr_alloc(pd, SRN_MEM_USER, access & ~IB_ACCESS_OPTIONAL);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);

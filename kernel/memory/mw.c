@@ -4,6 +4,7 @@
  */
 #include <linux/slab.h>
 
+#include "../device/abi.h"
 #include "../device/device.h"
 #include "mw.h"
 #include "window.h"
@@ -11,7 +12,7 @@
 /**
  * srn_mw_alloc - allocate a window, not bound yet
  * @ibmw: window, allocated by the core
- * @udata: not used
+ * @udata: of the verb
  *
  * Context: process.
  */
@@ -21,6 +22,9 @@ int srn_mw_alloc(struct ib_mw *ibmw, struct ib_udata *udata)
 	struct srn_mem *mem;
 	int ret;
 
+	ret = srn_abi_request(dev, udata, NULL, 0);
+	if (ret)
+		return ret;
 	if (!srn_limits_take(dev, SRN_LIMIT_MW))
 		return -ENOMEM;
 	mem = kzalloc(sizeof(*mem), GFP_KERNEL_ACCOUNT);

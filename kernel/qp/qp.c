@@ -159,7 +159,6 @@ int srn_qp_create(struct ib_qp *ibqp, struct ib_qp_init_attr *attrs, struct ib_u
 	qp->access = SRN_MODIFY_ACCESS;
 	srn_owner_init(qp);
 	refcount_set(&qp->refs, 1);
-	init_completion(&qp->unused);
 	srn_connection_init(qp);
 	size_queues(qp, attrs);
 	ret = alloc_queues(qp, udata, &resp);
@@ -212,7 +211,9 @@ int srn_qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
 	synchronize_rcu_expedited();
 	srn_cm_handle_close(qp->cm_handle);
 	srn_qp_put(qp);
-	wait_for_completion(&qp->unused);
+	wait_var_event(&qp->refs, !refcount_read(&qp->refs));
+	/* What others have done to it before they let go comes first. Pairs with srn_qp_put(). */
+	smp_acquire__after_ctrl_dep();
 	srn_cm_handle_free(qp->cm_handle);
 	/* Somebody may have failed it once more in between. */
 	flush_work(&qp->end_work);
@@ -229,13 +230,17 @@ int srn_qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
  * @ibqp: queue pair, or the core's handle of one
  * @attr: values
  * @mask: which of them
- * @udata: not used
+ * @udata: of the verb
  *
  * Context: process.
  */
 int srn_qp_modify(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		  struct ib_udata *udata)
 {
+	int ret = srn_abi_request(to_srn_dev(ibqp->device), udata, NULL, 0);
+
+	if (ret)
+		return ret;
 	if (ibqp->qp_type == SRN_CM_HANDLE_TYPE)
 		return srn_cm_handle_modify(ibqp, attr, mask);
 	return srn_modify(to_srn_qp(ibqp), attr, mask);

@@ -26,8 +26,8 @@
 #ifndef SRN_QP_H
 #define SRN_QP_H
 
-#include <linux/completion.h>
 #include <linux/refcount.h>
+#include <linux/wait_bit.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 
@@ -133,14 +133,14 @@ struct srn_qp_tx {
 	u32 send_msn;
 	u32 read_msn;		/* of Read and Atomic Requests */
 	u32 atomic_msn;		/* of Atomic Responses */
-	enum srn_rtr rtr;
-	struct srn_sge sge;	/* source of messages that have no scatter list */
 	union {			/* the control message in hand */
 		struct srn_wire_read_request read;
 		struct srn_wire_atomic_request atomic;
 		struct srn_wire_atomic_response response;
 		struct srn_wire_immediate immediate;
 	} control;
+	enum srn_rtr rtr;
+	struct srn_sge sge;	/* source of messages that have no scatter list */
 };
 
 /* The longest control message. The others' lengths are checked with their headers. */
@@ -151,16 +151,16 @@ struct srn_qp_rx {
 	u32 segments;			/* received */
 	u32 responses;			/* of them, to Reads and atomics of ours */
 	struct srn_sequence sequence;
-	struct srn_rdmap_header header;	/* of the segment in hand */
-	u32 payload;
+	u32 payload;			/* of the segment in hand */
+	struct srn_rdmap_header header;	/* the same */
 	struct srn_cursor *target;	/* where its payload goes, or NULL: @control */
 
 	struct srn_cursor write;	/* RDMA Write */
 	struct srn_sge write_sge;
 	u32 write_len;			/* of the Write in hand, or the last one */
 	bool write_open;
-	struct srn_cursor recv;		/* Send */
 	bool wr_taken;			/* qp->recv */
+	struct srn_cursor recv;		/* Send */
 	struct srn_cursor read;		/* RDMA Read Response */
 
 	u8 control[SRN_TERM_MAX];
@@ -186,10 +186,8 @@ struct srn_qp {
 	struct ib_qp ibqp;
 	struct srn_device *dev;
 	refcount_t refs;		/* held by the RDMA core's iWARP CM */
-	bool kernel;
 	kuid_t owner_uid;		/* who has created it */
 	struct pid *owner;
-	struct completion unused;	/* refs is 0 */
 	struct srn_cm_handle *cm_handle;	/* by which the core's connection manager has it */
 
 	struct mutex conn_mutex;	/* start and stop of the stream; outermost */
@@ -205,6 +203,7 @@ struct srn_qp {
 	bool peer_closed;
 	bool ended;			/* stream stopped, queues flushed; state_lock */
 	struct srn_term_code end_term;
+	bool kernel;			/* a kernel consumer's */
 	struct work_struct end_work;
 	struct delayed_work close_work;	/* limit for an orderly close */
 
@@ -285,8 +284,14 @@ static inline void srn_qp_get(struct srn_qp *qp)
 
 static inline void srn_qp_put(struct srn_qp *qp)
 {
-	if (refcount_dec_and_test(&qp->refs))
-		complete(&qp->unused);
+	if (!refcount_dec_and_test(&qp->refs))
+		return;
+	/*
+	 * Whoever is not seen to wait sees 0, and frees it: from here on it is an address only.
+	 * Pairs with srn_qp_destroy().
+	 */
+	smp_mb();
+	wake_up_var(&qp->refs);
 }
 
 /* A place in entries of this queue pair, whose regions have to grant @access. */

@@ -66,7 +66,7 @@ int srn_srq_create(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct i
  * @ibsrq: queue
  * @attr: the limit
  * @mask: only IB_SRQ_LIMIT
- * @udata: not used
+ * @udata: of the verb
  *
  * Context: process.
  */
@@ -75,7 +75,11 @@ int srn_srq_modify(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_a
 {
 	struct srn_srq *srq = to_srn_srq(ibsrq);
 	unsigned long flags;
+	int ret;
 
+	ret = srn_abi_request(to_srn_dev(ibsrq->device), udata, NULL, 0);
+	if (ret)
+		return ret;
 	if (mask & IB_SRQ_MAX_WR)
 		return -EOPNOTSUPP;
 	if (!(mask & IB_SRQ_LIMIT))

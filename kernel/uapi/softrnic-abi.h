@@ -21,7 +21,9 @@
  * not told of. Both sides accept answers that are shorter or longer than their own;
  * what is missing is zero. In a request, what the kernel does not know must be zero:
  * it refuses the request otherwise (EOPNOTSUPP). Sizes and strides of what is mapped
- * are the kernel's, and told in each answer.
+ * are the kernel's, and told in each answer; they are never less than those of
+ * revision 1 (SRN_*_SIZE_1). A provider that sends no request when it opens a context
+ * takes CQEs to be of that size.
  */
 #ifndef SOFTRNIC_ABI_H
 #define SOFTRNIC_ABI_H
@@ -32,10 +34,16 @@
 #define SRN_ABI_VERSION		1
 
 /*
- * Goes up with each addition. It tells people which structures a side was built with;
- * programs go by the features.
+ * Goes up with each addition, so that tests find what was before it; programs go by the
+ * features.
  */
 #define SRN_ABI_REVISION	2
+
+/* Bytes in revision 1, which does not tell them. */
+#define SRN_QP_CTRL_SIZE_1	256
+#define SRN_CQ_CTRL_SIZE_1	192
+#define SRN_SRQ_CTRL_SIZE_1	128
+#define SRN_CQE_SIZE_1		32
 
 /*
  * A private driver id. rdma-core and the kernel hand it through without a

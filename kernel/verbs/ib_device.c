@@ -44,7 +44,7 @@ static int srn_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 	ret = srn_abi_request(dev, udata, &req, sizeof(req));
 	if (ret)
 		return ret;
-	return req.reserved ? -EOPNOTSUPP : srn_abi_respond(udata, &resp, sizeof(resp));
+	return req.reserved ? srn_abi_refuse(dev) : srn_abi_respond(udata, &resp, sizeof(resp));
 }
 
 static void srn_dealloc_ucontext(struct ib_ucontext *ibuc)
@@ -61,7 +61,12 @@ static void srn_disassociate_ucontext(struct ib_ucontext *ibuc)
 
 static int srn_alloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 {
-	return srn_limits_take(to_srn_dev(pd->device), SRN_LIMIT_PD) ? 0 : -ENOMEM;
+	struct srn_device *dev = to_srn_dev(pd->device);
+	int ret = srn_abi_request(dev, udata, NULL, 0);
+
+	if (ret)
+		return ret;
+	return srn_limits_take(dev, SRN_LIMIT_PD) ? 0 : -ENOMEM;
 }
 
 static int srn_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
@@ -84,9 +89,11 @@ static u64 fw_version(void)
 static int srn_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 			    struct ib_udata *udata)
 {
-	/* Since 7.2 the core asks for itself, too. */
-	if (udata && udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
-		return -EINVAL;
+	/* Since 7.2 the core asks for itself, too, without @udata. */
+	int ret = srn_abi_request(to_srn_dev(ibdev), udata, NULL, 0);
+
+	if (ret)
+		return ret;
 	memset(attr, 0, sizeof(*attr));
 	attr->device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS | IB_DEVICE_MEM_WINDOW |
 				 IB_DEVICE_MEM_WINDOW_TYPE_2B;

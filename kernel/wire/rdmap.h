@@ -83,8 +83,8 @@ struct srn_rdmap_header {
 	bool tagged;
 	bool last;
 	u32 stag;		/* tagged: data sink; untagged: STag to invalidate, immediate */
-	u64 to;			/* tagged */
 	u32 qn;			/* untagged */
+	u64 to;			/* tagged */
 	u32 msn;
 	u32 mo;
 };

@@ -186,6 +186,27 @@ public:
         return driver_part_of<ib_uverbs_create_qp_resp>(IB_USER_VERBS_CMD_CREATE_QP, body, driver);
     }
 
+    bytes alloc_pd(const driver_part& driver) {
+        return driver_part_of<ib_uverbs_alloc_pd_resp>(IB_USER_VERBS_CMD_ALLOC_PD,
+                                                       ib_uverbs_alloc_pd{}, driver);
+    }
+
+    bytes reg_mr(const driver_part& driver) {
+        static std::array<std::byte, 4096> memory;
+        ib_uverbs_reg_mr body{};
+        body.start = body.hca_va = address_of(memory.data());
+        body.length = memory.size();
+        body.pd_handle = pd_;
+        return driver_part_of<ib_uverbs_reg_mr_resp>(IB_USER_VERBS_CMD_REG_MR, body, driver);
+    }
+
+    bytes alloc_mw(const driver_part& driver) {
+        ib_uverbs_alloc_mw body{};
+        body.pd_handle = pd_;
+        body.mw_type = 1;
+        return driver_part_of<ib_uverbs_alloc_mw_resp>(IB_USER_VERBS_CMD_ALLOC_MW, body, driver);
+    }
+
 private:
     static constexpr std::uint32_t entries = 16;
 
@@ -246,6 +267,9 @@ const std::array subjects{
     subject{"create_cq by ioctl", sizeof(srn_uresp_create_cq), as_user(&user::create_cq_by_ioctl)},
     subject{"create_srq", sizeof(srn_uresp_create_srq), as_user(&user::create_srq)},
     subject{"create_qp", sizeof(srn_uresp_create_qp), as_user(&user::create_qp)},
+    subject{"alloc_pd", 0, as_user(&user::alloc_pd)},
+    subject{"reg_mr", 0, as_user(&user::reg_mr)},
+    subject{"alloc_mw", 0, as_user(&user::alloc_mw)},
 };
 
 [[noreturn]] void die_of(const subject& s, const driver_part& driver, const std::string& why) {

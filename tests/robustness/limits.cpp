@@ -8,8 +8,8 @@
 //                                 how many it got: "contexts objects"
 //   limits rings DEVICE-FILE MIB  makes completion queues of 4 MiB each, so many MiB in all, or
 //                                 until it is refused, says how many and waits
-//   limits again DEVICE-FILE N    says that it is ready, makes a queue pair and a region and destroys
-//                                 them, N times, and says how many were refused for lack of memory
+//   limits again DEVICE-FILE N    says "ready", makes a queue pair and a region and destroys them,
+//                                 N times, and says how many were refused for lack of memory
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>

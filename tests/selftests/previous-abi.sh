@@ -23,7 +23,7 @@ all_works()
 		ib_atomic_bw ib_send_lat "ib_send_lat -e -I 64" "ib_write_lat -I 64"; do
 		works "$1: $tool" "$tool" -s 8
 	done
-	for tool in "ib_send_bw -q 4" "ib_write_bw -b" ib_read_bw; do
+	for tool in "ib_write_bw -q 4" "ib_write_bw -b" ib_read_bw; do
 		works "$1: $tool, 64 KiB" "$tool" -s 65536
 	done
 	run_check "$1: nothing is left" no_objects_stay $((20 * SLOW))
@@ -56,7 +56,8 @@ if [[ -e reason ]]; then
 	skip_all "$(< reason)"
 fi
 (($(nproc) > 1)) || skip_all "both ends of perftest poll, and need a CPU each"
-[[ -e $EARLIER && -e $PROVIDER ]] || skip_all "no provider of before for this libibverbs"
+[[ -e $EARLIER && -e $PROVIDER && ${EARLIER##*/} == "${PROVIDER##*/}" ]] ||
+	skip_all "no provider of before for this libibverbs"
 cmp -s "$EARLIER" "$PROVIDER" && skip_all "the provider of before is today's"
 crashes_are_not_told
 

@@ -192,7 +192,7 @@ END
 }
 
 run_check "two links in two namespaces" two_namespaces
-SERVER_TIMEOUT=140 start_server "$SERVER_LOG" in_b rping -s -P -V
+SERVER_TIMEOUT=$((140 * SLOW)) start_server "$SERVER_LOG" in_b rping -s -P -V
 run_check "a persistent server listens" wait_listening $PORT
 run_check "a good client before" good_client
 for kind in garbage zeros http "half a header" "a header less one byte" nothing \

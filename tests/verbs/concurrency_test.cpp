@@ -165,11 +165,10 @@ TEST(Concurrency, ThreadsWaitForOneAsyncEvent) {
     using namespace std::chrono_literals;
     for (int round = 0; round < 10; ++round) {
         pair ends = connect_pair();
-        std::vector<std::future<bool>> waiting;
-        for (int i = 0; i < 6; ++i)
-            waiting.push_back(std::async(std::launch::async, [] {
-                return static_cast<bool>(device().wait_async_event(500ms));
-            }));
+        std::array<std::future<bool>, 6> waiting;
+        for (auto& one : waiting)
+            one = std::async(std::launch::async,
+                             [] { return static_cast<bool>(device().wait_async_event(500ms)); });
         std::this_thread::sleep_for(50ms);
         // Nobody posted a receive for it.
         must(ends.client.qp().send(softrnic::no_slices));

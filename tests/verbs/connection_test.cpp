@@ -242,6 +242,7 @@ TEST(Connection, RequestsComeInTheOrderInWhichTheyWereMade) {
     const softrnic::listener listener = must(softrnic::listen(server_address(), count));
     for (int round = 0; round < rounds; round++) {
         std::vector<softrnic::connection> clients;
+        clients.reserve(count);
         for (std::size_t i = 0; i < count; i++) {
             clients.push_back(must(softrnic::resolve(listener.local_address())));
             must(clients.back().create_queues({}));

@@ -85,11 +85,11 @@ private:
 
     void send_in_pieces() {
         const bytes whole = frame();
-        const std::size_t cut = 1 + c_.below(whole.size() - 1);
-        send(action::peer_sends_in_pieces, bytes(whole.begin(), whole.begin() + cut));
+        const auto cut =
+            whole.begin() + static_cast<std::ptrdiff_t>(1 + c_.below(whole.size() - 1));
+        send(action::peer_sends_in_pieces, bytes(whole.begin(), cut));
         pause(c_, 30);
-        if (!c_.one_in(4))
-            send(action::peer_sends_in_pieces, bytes(whole.begin() + cut, whole.end()));
+        if (!c_.one_in(4)) send(action::peer_sends_in_pieces, bytes(cut, whole.end()));
     }
 
     void urgent() { send(action::peer_sends_urgent, c_.bytes(1), MSG_OOB); }

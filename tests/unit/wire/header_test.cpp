@@ -95,8 +95,8 @@ TEST(GetHeader, Tagged) {
                                    .tagged = true,
                                    .last = true,
                                    .stag = 0x81020304,
-                                   .to = 0xf1121314151617f8,
                                    .qn = 0,
+                                   .to = 0xf1121314151617f8,
                                    .msn = 0,
                                    .mo = 0}));
 }
@@ -110,8 +110,8 @@ TEST(GetHeader, Untagged) {
                                    .tagged = false,
                                    .last = false,
                                    .stag = 0x81020304,
-                                   .to = 0,
                                    .qn = 0x91121314,
+                                   .to = 0,
                                    .msn = 0xa1222324,
                                    .mo = 0xb1323334}));
 }

@@ -18,9 +18,14 @@ struct ring_shape {
 };
 
 /// A size that the kernel tells, or the one of revision 1 of the ABI, which does not tell it.
-constexpr std::uint32_t size_or(std::uint32_t told, std::size_t of_revision_1) noexcept {
-    return told != 0 ? told : static_cast<std::uint32_t>(of_revision_1);
+constexpr std::uint32_t size_or(std::uint32_t told, std::uint32_t of_revision_1) noexcept {
+    return told != 0 ? told : of_revision_1;
 }
+// Who lets one of them grow has to ask for the feature before it touches what is new.
+static_assert(sizeof(srn_qp_ctrl) == SRN_QP_CTRL_SIZE_1);
+static_assert(sizeof(srn_cq_ctrl) == SRN_CQ_CTRL_SIZE_1);
+static_assert(sizeof(srn_srq_ctrl) == SRN_SRQ_CTRL_SIZE_1);
+static_assert(sizeof(srn_cqe) == SRN_CQE_SIZE_1);
 
 /// Whether an entry has room for its header and @count scatter/gather entries, or @bytes inline.
 constexpr bool fits_entry(std::uint32_t stride, std::uint32_t header,

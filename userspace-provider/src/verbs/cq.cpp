@@ -41,9 +41,9 @@ int create_in_kernel(ibv_cq& cq, const request_cq& wanted, srn_uresp_create_cq& 
 
 int map_ring(completion_queue& cq, const srn_uresp_create_cq& ours) noexcept {
     if (const int error = cq.memory.open(cq.cq.context->cmd_fd, ours.map)) return error;
-    const std::uint32_t control = size_or(ours.ctrl_size, sizeof(srn_cq_ctrl));
-    const std::uint32_t stride = size_or(ours.cqe_stride, sizeof(srn_cqe));
-    if (control < sizeof(srn_cq_ctrl) || stride < sizeof(srn_cqe) ||
+    const std::uint32_t control = size_or(ours.ctrl_size, SRN_CQ_CTRL_SIZE_1);
+    const std::uint32_t stride = size_or(ours.cqe_stride, SRN_CQE_SIZE_1);
+    if (control < SRN_CQ_CTRL_SIZE_1 || stride < SRN_CQE_SIZE_1 ||
         !cq.memory.holds(control, {ours.depth, ours.cqe_offset, stride})) {
         return EPROTO;
     }

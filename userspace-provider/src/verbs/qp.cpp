@@ -22,7 +22,7 @@ bool counts_silent(const queue_pair& qp) noexcept {
 }
 
 std::uint32_t control_size(const srn_uresp_create_qp& ours) noexcept {
-    return size_or(ours.ctrl_size, sizeof(srn_qp_ctrl));
+    return size_or(ours.ctrl_size, SRN_QP_CTRL_SIZE_1);
 }
 
 int set_up_send(queue_pair& qp, const srn_uresp_create_qp& ours,
@@ -80,7 +80,7 @@ int set_up_receive(queue_pair& qp, const srn_uresp_create_qp& ours,
 
 int set_up(queue_pair& qp, const srn_uresp_create_qp& ours, const ibv_qp_init_attr& attr) noexcept {
     if (const int error = qp.memory.open(qp.qp.context->cmd_fd, ours.map)) return error;
-    if (control_size(ours) < sizeof(srn_qp_ctrl) || !qp.memory.covers(control_size(ours)))
+    if (control_size(ours) < SRN_QP_CTRL_SIZE_1 || !qp.memory.covers(control_size(ours)))
         return EPROTO;
     if (const int error = set_up_send(qp, ours, attr)) return error;
     return set_up_receive(qp, ours, attr);

@@ -16,9 +16,9 @@ namespace {
 int map_ring(shared_receive_queue& srq, const srn_uresp_create_srq& ours,
              std::uint32_t limit) noexcept {
     if (const int error = srq.memory.open(srq.srq.context->cmd_fd, ours.map)) return error;
-    const std::uint32_t control_size = size_or(ours.ctrl_size, sizeof(srn_srq_ctrl));
+    const std::uint32_t control_size = size_or(ours.ctrl_size, SRN_SRQ_CTRL_SIZE_1);
     const ring_shape shape{ours.depth, ours.rq_offset, ours.rq_stride};
-    if (control_size < sizeof(srn_srq_ctrl) || !srq.memory.holds(control_size, shape) ||
+    if (control_size < SRN_SRQ_CTRL_SIZE_1 || !srq.memory.holds(control_size, shape) ||
         limit > ours.depth || !fits_entry(ours.rq_stride, SRN_RECV_WQE_HEADER, ours.max_sge)) {
         return EPROTO;
     }
