@@ -171,7 +171,7 @@ siw: machine ## build the kernel's own iWARP driver for the test machine, to tes
 
 # What tests/selftests/previous-abi.sh runs beside what is built from this tree.
 .PHONY: previous-abi
-previous-abi: machine $(B)/.deps-userspace
+previous-abi: machine $(B)/.deps-build $(B)/.deps-userspace
 	@scripts/previous-abi "$$(scripts/kernel-dir --guest)"
 
 # Where its source cannot be had, the test that wants it is skipped.
