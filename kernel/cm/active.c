@@ -32,7 +32,7 @@ static enum srn_counter failure_counter(const struct srn_ep *ep, int status)
 	}
 }
 
-/* No connection comes of it. Context: ep->lock held. */
+/* The attempt to connect has failed. Context: ep->lock held. */
 static void connect_failed(struct srn_ep *ep, int status)
 {
 	srn_count(ep->dev->counters, failure_counter(ep, status));
@@ -55,7 +55,7 @@ static void add_scope(struct srn_ep *ep, struct sockaddr_storage *a)
 
 static void set_any_port(struct sockaddr_storage *a)
 {
-	/* In both families it is at the same place. */
+	/* The port is at the same place in both families. */
 	((struct sockaddr_in *)a)->sin_port = 0;
 }
 
@@ -63,7 +63,8 @@ static void set_any_port(struct sockaddr_storage *a)
  * The core's mapped addresses are not used: they come from the port mapper, which any process can
  * pretend to be. Nor are they needed, since the link's ports are those of TCP.
  *
- * A port of TCP's choice has nobody on it, not even a connection that is waiting for its end.
+ * A port of TCP's choice is used by nobody, not even by a connection in TIME-WAIT, so it needs no
+ * SO_REUSEADDR.
  */
 static int bind_local(struct srn_ep *ep, bool any_port)
 {
@@ -99,7 +100,7 @@ static int start_connect(struct srn_ep *ep, bool any_port)
 	if (ret && ret != -EINPROGRESS)
 		return ret;
 	srn_ep_set_deadline(ep, CONNECT_TIMEOUT);
-	/* Not before there is something to see: it would have its turn before its request. */
+	/* Queue it only if there is something to see already, or its turn would come too early. */
 	if (ep->sock->sk->sk_state != TCP_SYN_SENT)
 		srn_ep_queue(ep);
 	return 0;
@@ -116,8 +117,8 @@ static int connect_from_any_port(struct srn_ep *ep)
 }
 
 /*
- * The core's port numbers are its own: a TCP program may have this one, or a connection from
- * it to the same peer be left that has not quite come to its end.
+ * The core has port numbers of its own: a TCP program may be using this one, or an earlier
+ * connection from it to the same peer may not have come to its end yet.
  */
 static int first_connect(struct srn_ep *ep)
 {
@@ -147,8 +148,9 @@ static int send_request(struct srn_ep *ep)
 }
 
 /*
- * A peer that knows only revision 1 hangs up on a request of revision 2. Until it has
- * acknowledged that we hang up, too, the pair of ports is taken: for a round trip at least.
+ * A peer that knows only revision 1 closes the connection on a request of revision 2. The pair of
+ * ports is in use until the peer has acknowledged our close, for a round trip at least. So the
+ * next attempt uses another port.
  */
 static bool fall_back(struct srn_ep *ep)
 {
@@ -158,7 +160,7 @@ static bool fall_back(struct srn_ep *ep)
 	return !connect_from_any_port(ep);
 }
 
-/* The first and last FPDU says why there will be no more. RFC 6581 section 8. */
+/* The first FPDU is also the last one and says why there will be no more. RFC 6581 section 8. */
 static void refuse_reply(struct srn_ep *ep, u8 ecode)
 {
 	struct srn_term_code code = SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, ecode);
@@ -176,7 +178,7 @@ static void refuse_reply(struct srn_ep *ep, u8 ecode)
 	srn_report_ended(ep, -EPROTO, true);
 }
 
-/* A Read is one of those that the peer must be able to serve. Return: SRN_RTR_NONE if none fits. */
+/* A Read counts among those that the peer has to serve. Return: SRN_RTR_NONE if none fits. */
 static enum srn_rtr choose_rtr(const struct srn_mpa_frame *f, u32 ord)
 {
 	if (f->rtr_write)
@@ -186,7 +188,10 @@ static enum srn_rtr choose_rtr(const struct srn_mpa_frame *f, u32 ord)
 	return f->rtr_send ? SRN_RTR_SEND : SRN_RTR_NONE;
 }
 
-/* What the reply leaves of our wishes. Return: 0, or the code of a Terminate, and why. */
+/*
+ * Combine our request with the reply. Return: 0, or the error code of a Terminate, with *reason
+ * set.
+ */
 static u8 negotiate(struct srn_ep *ep, struct srn_conn_params *conn, const char **reason)
 {
 	const struct srn_mpa_frame *f = &ep->frame;
@@ -214,7 +219,7 @@ static u8 negotiate(struct srn_ep *ep, struct srn_conn_params *conn, const char 
 	return 0;
 }
 
-/* With a Reject the peer may say what it would have needed. RFC 6581 section 9.1. */
+/* In a Reject the peer may say which depths it would have needed. RFC 6581 section 9.1. */
 static void note_depths_of_reject(struct srn_ep *ep)
 {
 	const struct srn_mpa_frame *f = &ep->frame;
@@ -292,7 +297,7 @@ static void connecting(struct srn_ep *ep)
 		connect_failed(ep, connect_status(ret));
 		return;
 	}
-	/* Not before: that the peer is reached at all has a limit of its own. */
+	/* Not earlier: the attempt to reach the peer has a time limit of its own. */
 	srn_keepalive_start(ep->sock);
 	ret = send_request(ep);
 	if (ret) {
@@ -346,7 +351,7 @@ static const struct srn_ep_kind active = {
  * @cm_id: connection
  * @param: queue pair, read depths, private data
  *
- * Does not wait for the peer; srn_report_connected() or srn_report_ended() tell the outcome.
+ * This does not wait for the peer; srn_report_connected() or srn_report_ended() tells the outcome.
  *
  * Context: process.
  */

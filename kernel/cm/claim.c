@@ -9,7 +9,7 @@
 #include "../qp/state.h"
 #include "claim.h"
 
-/* Return: false while a report is under way, which whoever gives back has to wait for. */
+/* Return: false while a report is under way: whoever gives the claim back has to wait for it. */
 static bool claim_given_back(struct srn_qp *qp)
 {
 	struct srn_claim *c = &qp->claim;
@@ -18,7 +18,7 @@ static bool claim_given_back(struct srn_qp *qp)
 
 	spin_lock_irqsave(&qp->state_lock, flags);
 	if (c->next == current) {
-		/* It comes to nothing. The last connection has its own still. */
+		/* The new connection has failed. The previous one still has its own reference. */
 		c->next = NULL;
 		ok = true;
 	} else {
@@ -50,7 +50,7 @@ static bool claim_is_ours(struct srn_qp *qp, const struct srn_ep *ep)
  *
  * Context: process.
  *
- * Return: true if its id stays until srn_claim_end(); else it must not be told.
+ * Return: true if its id stays until srn_claim_end(); else the consumer must not be told.
  */
 bool srn_claim_begin(struct srn_ep *ep)
 {
@@ -100,14 +100,14 @@ void srn_claim_note_end(const struct srn_ep *ep)
 }
 
 /**
- * srn_claim_get_qp - queue pair by number, for the core
+ * srn_claim_get_qp - find a queue pair by its number, for the core
  * @ibdev: device
  * @qpn: number
  *
  * The core takes a reference next, unless this fails, and gives it back by srn_claim_rem_ref().
- * To a process the number of somebody else's queue pair is as good as one that is not in use.
+ * To a process, the number of somebody else's queue pair looks like one that is not in use.
  *
- * Context: any; the caller takes the reference before it lets interrupts in.
+ * Context: any; the caller takes the reference before it enables interrupts.
  *
  * Return: its handle, or NULL if there is none that the caller may connect now.
  */
@@ -140,8 +140,9 @@ struct ib_qp *srn_claim_get_qp(struct ib_device *ibdev, int qpn)
  * srn_claim_rem_ref - the core lets go of a queue pair
  * @ibqp: its handle
  *
- * After that the consumer of the core's id is not called any more. A report that is under way is
- * waited for. It waits for the consumer's locks at most, and nobody who has those waits here.
+ * After this the consumer of the core's id is not called any more. This waits for a report that is
+ * under way. The report waits at most for the consumer's locks, and nobody who holds those waits
+ * here.
  *
  * Context: process, sleeps.
  */
@@ -157,15 +158,15 @@ void srn_claim_rem_ref(struct ib_qp *ibqp)
 /**
  * srn_claim_take_qp - connect endpoint and queue pair
  * @ep: endpoint with the core's identifier of its connection
- * @qpn: number of the queue pair, which the core has a reference on
+ * @qpn: number of the queue pair, on which the core has a reference
  *
- * A kernel consumer's queue pair is not for processes.
+ * A process cannot connect a kernel consumer's queue pair.
  *
  * Context: process that asks for the connection, ep->lock held; may sleep until the core has dealt
  * with the end of an earlier connection.
  *
- * Return: 0; -EINVAL if there is none, or it is not in a state to be connected; -EISCONN if it
- * has a connection; -EPERM if it is somebody else's.
+ * Return: 0; -EINVAL if there is no such queue pair, or it is not in a state to be connected;
+ * -EISCONN if it has a connection; -EPERM if it is somebody else's.
  */
 int srn_claim_take_qp(struct srn_ep *ep, u32 qpn)
 {

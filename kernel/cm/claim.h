@@ -2,10 +2,10 @@
 /*
  * The core's reference to a queue pair.
  *
- * While a consumer is told of its connection, nobody may destroy its id. The core lets go of the
- * queue pair before an id is gone, so srn_claim_rem_ref() holds that up. It is not told to which id
- * a reference belonged. So a queue pair has no more than one: the claim, which srn_claim_get_qp()
- * gives.
+ * While a consumer is told of its connection, nobody may destroy its id. The core drops its
+ * reference to the queue pair before an id is gone, so srn_claim_rem_ref() delays that. It is not
+ * told to which id a reference belonged. So a queue pair has no more than one such reference: the
+ * claim, which srn_claim_get_qp() gives.
  */
 #ifndef SRN_CLAIM_H
 #define SRN_CLAIM_H

@@ -19,7 +19,7 @@
 	{ IW_CM_EVENT_ESTABLISHED, "ESTABLISHED" },				\
 	{ IW_CM_EVENT_DISCONNECT, "DISCONNECT" }, { IW_CM_EVENT_CLOSE, "CLOSE" }
 
-/* An event for the consumer of the connection manager, also one that says it failed. */
+/* An event for the consumer of the connection manager, including one that reports a failure. */
 TRACE_EVENT(srn_cm_event,
 	TP_PROTO(const struct srn_ep *ep, const struct iw_cm_event *event),
 	TP_ARGS(ep, event),

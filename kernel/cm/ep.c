@@ -13,8 +13,8 @@
 #include "ep.h"
 
 /*
- * A process that waits for a CPU may hold the lock. Other endpoints do not wait for it: whoever
- * gives it back queues the work once more. Return: true if the lock is the caller's.
+ * The lock may be held by a process that waits for a CPU. Other endpoints must not wait for that,
+ * so whoever releases the lock queues the work once more. Return: true if the caller has the lock.
  */
 static bool lock_or_be_queued(struct srn_ep *ep)
 {
@@ -95,7 +95,7 @@ static const struct srn_told_ops told_ops = {
  * @dev: device
  * @kind: initiator, responder or listener
  * @state: first state
- * @listener: the one that it has come to, whose process is told of it; NULL: it is the caller's
+ * @listener: listener that it has come to, whose process is told of it; NULL: the caller is told
  *
  * Context: process.
  */
@@ -206,9 +206,9 @@ void srn_ep_queue(struct srn_ep *ep)
 }
 
 /**
- * srn_ep_queue_later - let the endpoint look at its socket, also if nothing happens there
+ * srn_ep_queue_later - let the endpoint look at its socket, even if nothing happens there
  * @ep: endpoint
- * @delay: when, in jiffies; an earlier call counts no more
+ * @delay: when, in jiffies; it replaces the delay of an earlier call
  *
  * Context: ep->lock held.
  */
@@ -258,7 +258,7 @@ void srn_ep_hook(struct srn_ep *ep)
 	srn_sock_hook(ep->sock->sk, &hooks, ep);
 }
 
-/* The core speaks of IPv4 addresses as such, also on a dual-stack socket. */
+/* The core expects IPv4 addresses as such, even those of a dual-stack socket. */
 static void unmap_address(union srn_address *a)
 {
 	struct sockaddr_in6 in6 = a->in6;
@@ -289,8 +289,8 @@ void srn_ep_note_addresses(struct srn_ep *ep)
  * srn_ep_find_request - the endpoint of a request that was reported
  * @cm_id: the core's identifier for it
  *
- * The core keeps a number, not a pointer: nobody would ever give a reference back if it dropped
- * the event.
+ * The core keeps a number, not a pointer: if it dropped the event, nobody would ever give back the
+ * reference that goes with a pointer.
  *
  * Context: any.
  *
@@ -350,9 +350,9 @@ static void let_go_of_socket(struct srn_ep *ep, bool polite)
 }
 
 /**
- * srn_ep_end - a connection has ended, or will not be
+ * srn_ep_end - a connection has ended, or the attempt to make it has failed
  * @ep: endpoint with a queue pair, of whose connection the core has been told
- * @status: 0, or the negative errno why there never was one
+ * @status: 0, or a negative errno that says why there never was a connection
  * @polite: something was sent that the peer should read
  *
  * Socket and queue pair can be used for something else at once. The endpoint is closed when its
@@ -370,10 +370,10 @@ void srn_ep_end(struct srn_ep *ep, int status, bool polite)
 
 /**
  * srn_ep_close - the end of an endpoint
- * @ep: endpoint, not yet CLOSED; the reference of srn_ep_alloc() goes
+ * @ep: endpoint, not yet CLOSED; the reference of srn_ep_alloc() is dropped
  * @polite: something was sent that the peer should read
  *
- * Context: process, ep->lock held, and a reference besides.
+ * Context: process, ep->lock held; the caller has a reference of its own.
  */
 void srn_ep_close(struct srn_ep *ep, bool polite)
 {
@@ -381,7 +381,7 @@ void srn_ep_close(struct srn_ep *ep, bool polite)
 
 	WRITE_ONCE(ep->state, SRN_EP_CLOSED);
 	let_go_of_socket(ep, polite);
-	/* The queue goes with the link: no timer may be left. */
+	/* The workqueue is destroyed with the link, so no timer may be left. */
 	if (cancel_delayed_work(&ep->timer))
 		srn_ep_put(ep);
 	if (ep->qp) {
@@ -406,8 +406,8 @@ void srn_ep_close(struct srn_ep *ep, bool polite)
  * srn_ep_close_all - close what no consumer has taken care of
  * @dev: device without consumers
  *
- * Only connections are left that were reported to a listener and forgotten, and those
- * that never got so far.
+ * The only connections left are those that were reported to a listener and forgotten, and those
+ * that never got that far.
  *
  * Context: process.
  */

@@ -17,8 +17,8 @@
  * The core gets exactly one CONNECT_REPLY or ESTABLISHED, then one CLOSE. report.c says what the
  * consumer hears of them, reporter.c from whom.
  *
- * Lock order: ep->lock of a connection, that of its listener; ep->lock, qp->conn_mutex.
- * ports_mutex is taken before either.
+ * Lock order: ep->lock of a connection before that of its listener; ep->lock before
+ * qp->conn_mutex. ports_mutex is taken before any of them.
  */
 #ifndef SRN_EP_H
 #define SRN_EP_H
@@ -58,23 +58,22 @@ union srn_address {
 struct srn_ep;
 
 /*
- * What the kinds of endpoints do in ways of their own: initiator, responder, listener. All are
- * called in process context.
+ * What each kind of endpoint (initiator, responder, listener) does in its own way. All of these
+ * are called in process context.
  */
 struct srn_ep_kind {
 	/*
-	 * Something has happened to the socket, or a time is over. The endpoint may be in any
-	 * state.
-	 * ep->lock is held.
+	 * Something has happened to the socket, or the timer has expired. The endpoint may be in
+	 * any state. ep->lock is held.
 	 */
 	void (*work)(struct srn_ep *ep);
 	/* The queue pair is in ERR, and has let go of the endpoint. ep->lock is held. */
 	void (*qp_ended)(struct srn_ep *ep);
-	/* The reporter has the endpoint's turn. No lock is held. */
+	/* It is the endpoint's turn at its reporter. No lock is held. */
 	void (*tell)(struct srn_ep *ep);
 };
 
-/* Not above 512 bytes: the slab would take a KiB. */
+/* Must not exceed 512 bytes: the slab would then take 1 KiB. */
 struct srn_ep {
 	struct srn_device *dev;
 	const struct srn_ep_kind *kind;
@@ -86,26 +85,26 @@ struct srn_ep {
 	enum srn_ep_state state;
 	int status;			/* in ENDED: why no connection came of it, or 0 */
 	struct iw_cm_id *cm_id;		/* with a reference */
-	iw_cm_handler consumer;		/* whose place at @cm_id report.c has taken */
+	iw_cm_handler consumer;		/* the handler that report.c has replaced at @cm_id */
 	struct srn_reporter *reporter;	/* with a reference; does not change */
-	struct srn_told told;		/* by @reporter */
-	bool core_knows;		/* the core has taken the event that came first */
+	struct srn_told told;		/* queues the endpoint at @reporter */
+	bool core_knows;		/* the core has taken the endpoint's first event */
 	bool forwarded;			/* passive: the core has taken the request */
 	bool orphan;			/* passive: at the last look its listener was gone */
-	bool tell_connected;		/* the consumer has to be told that it is there */
-	struct iw_cm_id *request;	/* passive: its id, once the core has taken the request */
+	bool tell_connected;		/* the consumer has to be told that it is connected */
+	struct iw_cm_id *request;	/* passive: the id of the request that the core has taken */
 	struct srn_qp *qp;		/* with a reference */
-	struct socket *sock;		/* until the stream has it */
+	struct socket *sock;		/* NULL once the stream owns it */
 	struct work_struct work;	/* something has happened; holds a reference while queued */
-	struct delayed_work timer;	/* the same at a time; holds a reference while queued */
+	struct delayed_work timer;	/* @work at a given time; holds a reference if queued */
 	unsigned long deadline;		/* jiffies; 0: none */
 
-	u32 id;				/* in dev->requests, 0: not there */
-	union srn_address local;	/* once known */
-	union srn_address remote;
+	u32 id;				/* number in dev->requests; 0: none */
+	union srn_address local;	/* zero until it is known */
+	union srn_address remote;	/* zero until it is known */
 
-	bool crc;			/* active: what the request asks for */
-	bool markers;
+	bool crc;			/* active: the request asks for CRC */
+	bool markers;			/* our frame asks for markers */
 	u8 revision;			/* active: MPA revision that is offered */
 	u32 ird;
 	u32 ord;
@@ -115,17 +114,18 @@ struct srn_ep {
 	/* The peer's frame, as it comes in. */
 	struct srn_mpa_frame frame;
 	u32 have;
-	u8 *in;				/* until the consumer has been told of the connection */
+	u8 *in;				/* kept until the consumer is told of the connection */
 
 	/* Passive: where it came from. Listener: its port. */
 	struct srn_ep *listener;	/* with a reference */
 	struct srn_port *port;
+	/* Both lists are protected by dev->lock. */
 	struct list_head half_open;	/* listener: children before REQUESTED, oldest first */
-	struct list_head half_open_node;	/* child: there; both under dev->lock */
+	struct list_head half_open_node;	/* child: in its listener's @half_open */
 	struct list_head untold;	/* listener: requests that no consumer knows of yet */
-	struct list_head untold_node;	/* child: there; both under dev->lock */
+	struct list_head untold_node;	/* child: in its listener's @untold */
 	u32 num_half_open;
-	u32 num_untold;			/* those, and the one that its consumer is being told of */
+	u32 num_untold;			/* requests in @untold, and the one being reported */
 	u32 backlog;
 };
 

@@ -31,8 +31,8 @@ static int read_some(struct srn_ep *ep, u32 until)
  *
  * Context: process, ep->lock held.
  *
- * Return: 0 when it is complete and decoded in ep->frame; -EAGAIN if more has to
- * come; -EPROTO if it is not such a frame; another negative errno if the socket broke.
+ * Return: 0 when the frame is complete and decoded in ep->frame; -EAGAIN if more of it has to
+ * come; -EPROTO if it is not such a frame; another negative errno if the socket failed.
  */
 int srn_handshake_read(struct srn_ep *ep, bool reply)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Listening. A port is one listening socket; the wildcard address is shared by the
- * links of a network namespace, and each connection goes to the link that has its
- * local address. So a wildcard listener is reached by all addresses of its link, over
- * whichever interface the packets come, the host's own included.
+ * Listening. A port is one listening socket. A port with the wildcard address is shared by the
+ * links of a network namespace, and each connection goes to the link that has its local address.
+ * So a wildcard listener is reached by all addresses of its link, whichever interface the packets
+ * come in on, loopback included.
  */
 #include <linux/inetdevice.h>
 #include <linux/slab.h>
@@ -21,10 +21,10 @@
 
 #define DEFAULT_BACKLOG	128
 
-/* Connections that are taken at a time, before others' have their turn. */
+/* Connections that one port accepts in a row before other ports have their turn. */
 #define ACCEPT_BUDGET	64
 
-/* Until a connection is taken for which there was no memory, or no file. */
+/* Delay until a connection is accepted for which there was no memory, or no file. */
 #define RETRY_DELAY	msecs_to_jiffies(100)
 
 struct srn_port {
@@ -126,14 +126,14 @@ static void port_work(struct work_struct *work)
 			srn_sock_abort(sock);
 		mutex_unlock(&ports_mutex);
 	}
-	/* Nobody calls again for connections that wait already. */
+	/* No callback comes again for connections that are waiting already. */
 	if (ret != -EAGAIN && ret != -EINVAL)
 		queue_delayed_work(srn_accept_wq, &port->work, RETRY_DELAY);
 }
 
 /*
- * A connection that waits to be accepted has inherited this callback; it is the
- * listener's only while the socket listens.
+ * A connection that waits to be accepted has inherited this callback and the user data, so it acts
+ * only for a socket that listens.
  */
 static void port_data_ready(struct sock *sk)
 {
@@ -267,9 +267,9 @@ static int listen_on(struct srn_ep *ep, struct iw_cm_id *cm_id)
 	int ret;
 
 	/*
-	 * In shared mode the core opens a wildcard listener on every device, also on those
-	 * of other network namespaces, which the program cannot be reached through. It does so on
-	 * behalf of any program where a link is added.
+	 * In shared mode the core opens a wildcard listener on every device, even on devices of
+	 * other network namespaces, through which the program cannot be reached. It does so on
+	 * behalf of any program when a link is added.
 	 */
 	if (is_wildcard(&cm_id->local_addr) && !net_eq(srn_compat_net(cm_id), net))
 		return 0;
@@ -289,7 +289,7 @@ static int listen_on(struct srn_ep *ep, struct iw_cm_id *cm_id)
 	return ret;
 }
 
-/* A listener's socket is its port's, and it has no queue pair. */
+/* A listener has no queue pair, and no socket: the port has that. */
 static void nothing_to_do(struct srn_ep *ep)
 {
 }
@@ -325,7 +325,7 @@ int srn_listen_create(struct iw_cm_id *cm_id, int backlog)
 	ret = listen_on(ep, cm_id);
 	if (ret)
 		srn_ep_notice(ep, "cannot listen: error %d\n", ret);
-	/* For one listener that has no port here rdma_cm would leave out the whole link. */
+	/* If one listener failed while the link is added, rdma_cm would leave out the link. */
 	if (ret && !READ_ONCE(dev->registering)) {
 		mutex_lock(&ep->lock);
 		srn_ep_close(ep, false);
@@ -340,7 +340,7 @@ int srn_listen_create(struct iw_cm_id *cm_id, int backlog)
 
 /**
  * srn_listen_destroy - listen no more, for the core
- * @cm_id: listener; it gets no event any more when this returns
+ * @cm_id: listener; it gets no more events once this has returned
  *
  * Context: process.
  */

@@ -12,13 +12,13 @@
 #include "passive.h"
 #include "report.h"
 
-/* How long a stranger may take to send a request. */
+/* How long a new connection may take to send a request. */
 #define REQUEST_TIMEOUT	(5 * HZ)
-/* How long the core may take to hand a request on; after that it had no memory for it. */
+/* How long the core may take to hand a request on; if it takes longer, it had no memory for it. */
 #define FORWARD_TIMEOUT	(60 * HZ)
-/* How often it is looked whether there may still be somebody who decides on a request. */
+/* How often to check whether there may still be somebody who decides on a request. */
 #define ORPHAN_PERIOD	(60 * HZ)
-/* How often, and how long, the core is asked again when it has no room for events. */
+/* How long to wait before the core is asked again, when it has had no room for an event. */
 #define EVENT_RETRY	(HZ / 50)
 
 static void drop(struct srn_ep *ep, const char *reason)
@@ -29,9 +29,9 @@ static void drop(struct srn_ep *ep, const char *reason)
 }
 
 /*
- * Strangers cost a bounded amount of memory. The one that has been silent for the longest
- * makes room: a peer that wants a connection sends its request at once. Return: that one, with a
- * reference.
+ * Connections that have made no request use a bounded amount of memory. The one that has been
+ * silent for the longest makes room, since a peer that wants a connection sends its request at
+ * once. Return: that connection, with a reference, or NULL.
  */
 static struct srn_ep *join_half_open(struct srn_ep *ep)
 {
@@ -49,7 +49,7 @@ static struct srn_ep *join_half_open(struct srn_ep *ep)
 /*
  * Tell the listener's consumer.
  *
- * Return: 0, -ENOMEM to try again later, another negative errno if it is in vain.
+ * Return: 0, -ENOMEM to try again later, or another negative errno if that would be in vain.
  */
 static int report_request(struct srn_ep *ep)
 {
@@ -91,7 +91,7 @@ static void handle_request(struct srn_ep *ep)
 		drop(ep, "unknown MPA revision");
 		return;
 	}
-	/* What the peer can serve and wants to have served; unlimited if it does not say. */
+	/* What the peer can serve, and wants to have served. If it does not say: our maximum. */
 	ep->ord = f->enhanced && f->ird != SRN_MPA_NO_DEPTH ? f->ird : SRN_MAX_READ_DEPTH;
 	ep->ird = f->enhanced && f->ord != SRN_MPA_NO_DEPTH ? f->ord : SRN_MAX_READ_DEPTH;
 	ep->ord = min_t(u32, ep->ord, SRN_MAX_READ_DEPTH);
@@ -156,8 +156,8 @@ static const struct srn_ep_kind passive = {
 };
 
 /*
- * Did the peer send something, or close, before there was a callback? Under the socket lock what
- * comes is either in the queue, or has the callback called.
+ * Did the peer send something, or close, before there was a callback? Under the socket lock,
+ * anything that arrives either is in the queue already or will cause the callback to be called.
  */
 static bool has_spoken(struct sock *sk)
 {
@@ -188,7 +188,7 @@ void srn_passive_start(struct srn_ep *listener, struct socket *sock)
 		srn_sock_abort(sock);
 		return;
 	}
-	/* The core keeps it with the listener only. */
+	/* The core keeps the type of service at the listener only. */
 	if (listener->cm_id->tos_set)
 		srn_service_set_tos(sock, listener->cm_id->tos);
 	srn_ep_get(ep);
@@ -197,7 +197,7 @@ void srn_passive_start(struct srn_ep *listener, struct socket *sock)
 	oldest = join_half_open(ep);
 	srn_ep_hook(ep);
 	srn_ep_set_deadline(ep, REQUEST_TIMEOUT);
-	/* Not before there is something to see: it would have its turn before its request. */
+	/* Queue it only if there is something to see already: its turn must follow its request. */
 	if (has_spoken(sock->sk))
 		srn_ep_queue(ep);
 	srn_ep_unlock(ep);
@@ -205,8 +205,9 @@ void srn_passive_start(struct srn_ep *listener, struct socket *sock)
 	if (!oldest)
 		return;
 	/*
-	 * All listeners of the host wait for the caller. Whoever has the lock does something for
-	 * it, and may by now be a process that accepts it and waits for another one.
+	 * All listeners of the host wait for the caller, so it must not wait for this lock. Whoever
+	 * holds the lock is working for @oldest, and may by now be a process that accepts it and
+	 * waits for the end of another connection.
 	 */
 	if (mutex_trylock(&oldest->lock)) {
 		if (oldest->state == SRN_EP_WAIT_REQUEST)
@@ -219,7 +220,7 @@ void srn_passive_start(struct srn_ep *listener, struct socket *sock)
 static int send_reply(struct srn_ep *ep, bool reject, bool crc, const void *data, u32 len)
 {
 	const struct srn_mpa_frame *req = &ep->frame;
-	/* A peer that asks for none that we know is told all of them. RFC 6581 section 9.2. */
+	/* A peer that asks for no RTR message that we know is offered all. RFC 6581 section 9.2. */
 	bool any = req->peer_to_peer && !req->rtr_send && !req->rtr_write && !req->rtr_read;
 	struct srn_mpa_frame f = {
 		.reply = true,
@@ -251,8 +252,8 @@ static int accept_request(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_c
 		.tx_markers = ep->frame.markers,
 		.rx_markers = READ_ONCE(ep->dev->markers),
 		/*
-		 * The initiator speaks first, RFC 5044 section 7.1.2, rule 4. In the peer-to-peer
-		 * model MPA sees to it; otherwise its ULP does, if it knows of that rule.
+		 * The initiator sends first: RFC 5044 section 7.1.2, rule 4. In the peer-to-peer
+		 * model MPA makes it do so; otherwise its ULP does, if it knows that rule.
 		 */
 		.hold_tx = ep->frame.peer_to_peer ? SRN_HOLD : SRN_HOLD_FOR_A_WHILE,
 		.rtr_send_may_come = ep->frame.peer_to_peer,
@@ -268,7 +269,7 @@ static int accept_request(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_c
 		return ret;
 	ep->ord = min_t(u32, param->ord, ep->ord);
 	ep->ird = min_t(u32, param->ird, SRN_MAX_READ_DEPTH);
-	/* The initiator may choose a Read to speak first. */
+	/* The initiator may choose a Read as its first message. */
 	if (ep->frame.peer_to_peer)
 		ep->ird = max(ep->ird, 1u);
 	conn.ird = ep->ird;

@@ -2,32 +2,35 @@
 /*
  * What the core and its consumer are told of a connection.
  *
- * The core has a state for each connection and ends the machine (BUG) if an event does not fit
- * it. It queues events, and while one is queued the consumer may change that state: a process that
- * accepts a request twice, or accepts and rejects it, or accepts on an id that is connecting and
- * then disconnects it, would end the machine. So an event is never left in the queue while
- * a process can act:
+ * The core keeps a state for each connection and crashes the machine (BUG) if an event does not
+ * fit that state. It queues events, and while one is queued the consumer may change the state: a
+ * process that accepts a request twice, or accepts and rejects it, or accepts on an id that is
+ * connecting and then disconnects it, would crash the machine. So an event is never left in the
+ * queue while a process can act:
  *
  * - Accepting. ESTABLISHED is queued, and srn_report_settle() waits until the core has taken it.
  *   Meanwhile rdma_ucm lets nobody else act on the id.
- * - Connecting. The core is told at once that the connection is there, and that is waited for as
- *   well. It then has the one state in which whatever a process does is harmless and reaches the
- *   queue pair without delay. The consumer hears nothing of it.
+ * - Connecting. The core is told at once that the connection is established, and
+ *   srn_report_settle() waits for that event as well. This puts the core in the one state in which
+ *   whatever a process does is harmless and reaches the queue pair without delay. The consumer is
+ *   not told of this event.
  *
  * The core takes events in one worker for all iWARP devices, and calls the consumer from there. The
  * consumer may need a lock that a process can hold for as long as it likes: rdma_ucm writes to the
- * memory of the process under one. So forward() stands in front of the consumer's handler, and a
- * process is told by its reporter (reporter.c). srn_report_settle() may wait for the same reason:
- * the core's worker waits for no process.
+ * memory of the process under one. So forward() takes the place of the consumer's handler, and a
+ * process is told by its reporter (reporter.c). This is also why srn_report_settle() is allowed to
+ * wait: the core's worker never waits for a process.
  *
- * While a consumer is told, nobody may destroy its id: claim.h says how that is held up.
+ * While a consumer is being told something, nobody may destroy its id; claim.h says how that is
+ * prevented.
  *
  * A kernel consumer is told of the end by the core's worker itself, which has let go of the
- * queue pair by then: iSER destroys it in its handler. It may call from that worker, so it does not
- * wait; it does not act twice on an id either.
+ * queue pair by then: iSER destroys the queue pair in its handler. A kernel consumer may connect or
+ * accept from that worker, so srn_report_settle() does not wait for it; nor is there a need to,
+ * since a kernel consumer does not act twice on an id.
  *
- * Events carry what the consumer will be told by value or by number. The core copies them without
- * allocating memory, so none gets lost for lack of it.
+ * An event carries what the consumer will be told by value or by number. The core copies events to
+ * its queue without allocating memory, so none is lost there for lack of it.
  */
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
@@ -36,10 +39,10 @@
 #include "cm_trace.h"
 #include "report.h"
 
-/* Private data as the core counts it. */
+/* The core keeps the length of private data in a u8. */
 #define MAX_PRIVATE	U8_MAX
 
-/* A CLOSE has no use for its addresses: private data of a reject, in two parts. */
+/* A CLOSE does not need its address fields: they carry a reject's private data, in two parts. */
 #define PRIVATE_PART	sizeof(struct sockaddr_storage)
 
 static_assert(2 * PRIVATE_PART >= MAX_PRIVATE);
@@ -61,7 +64,7 @@ static void event_address(struct sockaddr_storage *to, const union srn_address *
 		*to = *asked_for;
 }
 
-/* To the core the depths are what its consumer may initiate and must serve. */
+/* In the core's events ird is what the consumer may initiate, and ord what it must serve. */
 static void event_init(const struct srn_ep *ep, const struct iw_cm_id *cm_id,
 		       struct iw_cm_event *event, enum iw_cm_event_type type, int status)
 {
@@ -83,9 +86,9 @@ static int event_send(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_cm_ev
 
 static void core_took_it(struct srn_ep *ep)
 {
-	/* The core's state before it; pairs with srn_report_settle() and srn_report_tell(). */
+	/* Release: the core's state. Pairs with srn_report_settle() and srn_report_tell(). */
 	smp_store_release(&ep->core_knows, true);
-	/* Whoever is not seen to wait sees it. */
+	/* A waiter that wake_up_var() does not see yet will see that core_knows is set. */
 	smp_mb();
 	wake_up_var(&ep->core_knows);
 	srn_reporter_queue(ep->reporter, &ep->told);
@@ -93,9 +96,9 @@ static void core_took_it(struct srn_ep *ep)
 }
 
 /*
- * It is queued under the lock, so that the link is still there: whoever destroys the listener may
- * refuse the request as soon as it can be found. Return: the listener stays until listener_told(),
- * which follows request_is_ours().
+ * The request is queued under the lock, so that the link is still there: whoever destroys the
+ * listener may refuse the request as soon as it can be found. Return: true if the listener stays
+ * until listener_told(), which follows request_is_ours().
  */
 static bool listener_will_be_told(struct srn_ep *ep)
 {
@@ -113,7 +116,7 @@ static bool listener_will_be_told(struct srn_ep *ep)
 	return ok;
 }
 
-/* Return: nobody but the caller tells of the request. */
+/* Return: true if the caller, and nobody else, reports the request. */
 static bool request_is_ours(struct srn_ep *ep)
 {
 	bool ours;
@@ -141,10 +144,10 @@ static struct srn_ep *find_untold(struct srn_ep *listener)
 static void listener_told(struct srn_ep *listener)
 {
 	spin_lock_bh(&listener->dev->lock);
-	/* The consumer's handler has returned before it; pairs with srn_report_listener_gone(). */
+	/* Release: the consumer's handler has returned. Pairs with srn_report_listener_gone(). */
 	smp_store_release(&listener->num_untold, listener->num_untold - 1);
 	spin_unlock_bh(&listener->dev->lock);
-	/* Whoever is not seen to wait sees it. */
+	/* A waiter that wake_up_var() does not see yet will see the new num_untold. */
 	smp_mb();
 	wake_up_var(&listener->num_untold);
 }
@@ -164,7 +167,7 @@ static int forward_request(struct iw_cm_id *cm_id)
 	return ret;
 }
 
-/* Without a status it is the end of a connection; with one, of the attempt to make it. */
+/* A CLOSE without a status ends a connection; one with a status ends an attempt to connect. */
 static int forward_close(struct iw_cm_id *cm_id, struct iw_cm_event *event)
 {
 	iw_cm_handler consumer = (iw_cm_handler)event->provider_data;
@@ -184,7 +187,7 @@ static int forward_close(struct iw_cm_id *cm_id, struct iw_cm_event *event)
 	return consumer(cm_id, &reply);
 }
 
-/* Stands in front of the consumer's handler. Called by the core's worker, one event at a time. */
+/* Takes the place of the consumer's handler. The core's worker calls it, one event at a time. */
 static int forward(struct iw_cm_id *cm_id, struct iw_cm_event *event)
 {
 	switch (event->event) {
@@ -213,15 +216,15 @@ void srn_report_init(struct srn_ep *ep)
 
 /**
  * srn_report_request - tell the core, and the listener's consumer, of a request
- * @ep: endpoint whose number in dev->requests the consumer decides by
+ * @ep: endpoint; the consumer's decision names it by its number in dev->requests
  *
- * The core drops the event if it has no memory when it takes it, so that the consumer never hears
- * of it: ep->forwarded tells.
+ * If the core has no memory when it takes the event from its queue it drops the event, and the
+ * consumer never hears of the request. ep->forwarded says whether the core has taken it.
  *
  * Context: process, ep->lock and that of its listener held.
  *
- * Return: 0, or -ENOMEM if there is no room for it now: the core keeps as many as the consumer has
- * asked for, and so does its reporter.
+ * Return: 0, or -ENOMEM if there is no room for the request now: the core queues only as many
+ * requests as the consumer has asked for, and so does the consumer's reporter.
  */
 int srn_report_request(struct srn_ep *ep)
 {
@@ -236,7 +239,7 @@ int srn_report_request(struct srn_ep *ep)
 	return event_send(ep, cm_id, &event);
 }
 
-/* An event that cannot be dropped, since nobody can destroy the id before it has been taken. */
+/* The core cannot drop this event, since nobody can destroy the id before it has been taken. */
 static int send_and_be_told(struct srn_ep *ep, struct iw_cm_event *event)
 {
 	int ret;
@@ -249,7 +252,7 @@ static int send_and_be_told(struct srn_ep *ep, struct iw_cm_event *event)
 }
 
 /**
- * srn_report_connecting - the core may take the connection for made
+ * srn_report_connecting - tell the core, in advance, that the connection is established
  * @ep: endpoint that has begun to connect
  *
  * Context: process, ep->lock held.
@@ -272,7 +275,7 @@ int srn_report_connecting(struct srn_ep *ep)
 }
 
 /**
- * srn_report_accepted - tell the core, and the consumer, that an accepted connection is there
+ * srn_report_accepted - tell the core, and the consumer, that an accepted connection is established
  * @ep: passive endpoint with the cm_id of its connection
  *
  * Context: process, ep->lock held.
@@ -284,12 +287,12 @@ void srn_report_accepted(struct srn_ep *ep)
 	event_init(ep, ep->cm_id, &event, IW_CM_EVENT_ESTABLISHED, 0);
 	WRITE_ONCE(ep->tell_connected, true);
 	srn_report_init(ep);
-	/* There is room: the core keeps some for each event of a connection. */
+	/* There is room: the core reserves some for each event of a connection. */
 	WARN_ON_ONCE(send_and_be_told(ep, &event));
 }
 
 /**
- * srn_report_connected - tell the consumer that the connection it asked for is there
+ * srn_report_connected - tell the consumer that the connection it asked for is established
  * @ep: active endpoint
  *
  * Context: process, ep->lock held.
@@ -301,9 +304,9 @@ void srn_report_connected(struct srn_ep *ep)
 }
 
 /**
- * srn_report_ended - a connection has ended, or will not be: tell the core, and the consumer
+ * srn_report_ended - tell the core, and the consumer, that a connection has ended or has failed
  * @ep: endpoint with a queue pair, of whose connection the core has been told
- * @status: 0, or the negative errno why there never was one
+ * @status: 0, or a negative errno that says why there never was a connection
  * @polite: something was sent that the peer should read
  *
  * Context: process, ep->lock held.
@@ -316,14 +319,14 @@ void srn_report_ended(struct srn_ep *ep, int status, bool polite)
 }
 
 /**
- * srn_report_settle - a call of the core that connects or accepts comes to its end
+ * srn_report_settle - finish a call by which the core connects or accepts
  * @ep: endpoint, locked, with a reference of the caller's; both are given up
  * @ret: 0 after srn_report_connecting() or srn_report_accepted(); or why the call has failed
  *
  * An endpoint whose call has failed is closed. Otherwise a process waits until the core has taken
- * the event. Destroying the id would wait for the same.
+ * the event. Destroying the id would have to wait for that as well.
  *
- * Context: process, ep->lock and perhaps the consumer's locks held, no other of ours; sleeps.
+ * Context: process, ep->lock and perhaps the consumer's locks held, no other lock of ours; sleeps.
  *
  * Return: @ret.
  */
@@ -343,7 +346,7 @@ int srn_report_settle(struct srn_ep *ep, int ret)
 
 /*
  * The consumer of the listener gets the request with its private data, and with the addresses that
- * the connection really has: to the core any process may say that there are others.
+ * the connection really has: any process can make the core believe in different ones.
  */
 static void tell_request(struct srn_ep *ep)
 {
@@ -371,14 +374,14 @@ static void tell_request(struct srn_ep *ep)
 }
 
 /**
- * srn_report_listener_gone - wait until the consumer of a listener is told nothing any more
+ * srn_report_listener_gone - wait until nothing more is reported to a listener's consumer
  * @listener: endpoint, CLOSED
  *
- * Requests that the consumer has not been told of are refused here. The reporter may be telling of
- * another connection, and the consumer may need a lock for that which our caller has: NVMe's target
- * does so when a port is taken away.
+ * Requests that the consumer has not been told of are refused here, not by the reporter. It may be
+ * reporting another connection, for which the consumer may need a lock that our caller holds:
+ * NVMe's target does so when a port is removed.
  *
- * Context: process, none of the consumer's locks held that its handler of requests takes; sleeps.
+ * Context: process; sleeps. The caller holds no lock that the consumer's request handler takes.
  */
 void srn_report_listener_gone(struct srn_ep *listener)
 {
@@ -393,7 +396,7 @@ void srn_report_listener_gone(struct srn_ep *listener)
 	wait_var_event(&listener->num_untold, !smp_load_acquire(&listener->num_untold));
 }
 
-/* The consumer has asked, by what its handler returned, for its id to be destroyed. */
+/* The consumer's handler has returned an error, which asks for its id to be destroyed. */
 static void destroy_unwanted(struct srn_ep *ep, struct iw_cm_id *cm_id)
 {
 	mutex_lock(&ep->lock);
@@ -486,10 +489,13 @@ void srn_report_tell(struct srn_ep *ep)
 	bool connected, ended;
 
 	tell_request(ep);
-	/* Before, the consumer's acts would not fit the core's state. Pairs with core_took_it(). */
+	/* Any earlier, the consumer's calls would not fit the core. Pairs with core_took_it(). */
 	if (!smp_load_acquire(&ep->core_knows))
 		return;
-	/* What comes later is queued again. While we had the lock the request could not be sent. */
+	/*
+	 * Do not take the lock if there is nothing to tell: the work that sends the MPA request
+	 * needs it. Whatever comes later queues the endpoint again.
+	 */
 	if (!READ_ONCE(ep->tell_connected) && READ_ONCE(ep->state) != SRN_EP_ENDED)
 		return;
 	mutex_lock(&ep->lock);

@@ -2,9 +2,9 @@
 /*
  * A reporter tells a process of its connections.
  *
- * A process can hold up whoever tells it something, for as long as it likes. So each has a
- * reporter, a work item of its own for each link that it uses, which nobody else waits for.
- * While a link is added, its listeners are those of many processes, and each has one.
+ * A process can hold up whoever tells it something, for as long as it likes. So each process has a
+ * reporter for each link that it uses: a work item of its own, for which nobody else waits. While a
+ * link is added, it gets the listeners of many processes, so each listener has its own reporter.
  * A reporter tells of one endpoint after the other, in the order in which there was something to
  * tell: programs with several connections expect them in the order in which they were made.
  */
@@ -17,11 +17,11 @@
 
 /* Everything in it is protected by dev->lock. */
 struct srn_reporter {
-	struct hlist_node node;		/* dev->reporters; or alone */
+	struct hlist_node node;		/* in dev->reporters, or unhashed if not shared */
 	struct srn_device *dev;
 	struct pid *process;		/* NULL: threads of the kernel */
 	u32 users;			/* endpoints, and the work item while it is queued */
-	struct list_head told;		/* of which there is something to tell; with references */
+	struct list_head told;		/* endpoints with something to tell; with references */
 	struct work_struct work;
 };
 
@@ -64,8 +64,8 @@ static struct srn_reporter *find_reporter(struct srn_device *dev, const struct p
  * srn_reporter_get - the reporter of the calling process
  * @dev: link
  *
- * While the link is registered the core opens listeners on behalf of any process. Whose they are
- * nobody tells, so each gets a reporter that it shares with its own connections only.
+ * While the link is being registered the core opens listeners on behalf of any process. Nobody says
+ * whose they are, so each gets a reporter that it shares only with the connections it accepts.
  *
  * Context: process.
  *
@@ -138,7 +138,7 @@ void srn_reporter_put(struct srn_reporter *r)
 /**
  * srn_reporter_queue_locked - there is something to tell
  * @r: reporter
- * @told: of what; a reference to it is taken
+ * @told: what there is something to tell of; a reference to it is taken
  *
  * Context: any, dev->lock held.
  */
@@ -156,7 +156,7 @@ void srn_reporter_queue_locked(struct srn_reporter *r, struct srn_told *told)
 /**
  * srn_reporter_queue - there is something to tell
  * @r: reporter
- * @told: of what; a reference to it is taken
+ * @told: what there is something to tell of; a reference to it is taken
  *
  * Context: any but dev->lock held.
  */

@@ -12,8 +12,8 @@ struct srn_reporter;
 struct srn_told;
 
 /*
- * What a reporter tells of. It keeps it by @get, in any context, under dev->lock, and @put. @tell
- * and @put are called in process context, without locks.
+ * What a reporter tells of. The reporter takes a reference by @get, in any context, under
+ * dev->lock, and drops it by @put. @tell and @put are called in process context, without locks.
  */
 struct srn_told_ops {
 	void (*get)(struct srn_told *told);

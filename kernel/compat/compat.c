@@ -19,7 +19,7 @@
  */
 void srn_compat_sock_setup(struct socket *sock)
 {
-	/* Consumers write back memory through us: never wait for that. */
+	/* Consumers write back memory through our sockets, which must never wait for that. */
 	sock->sk->sk_allocation = GFP_NOIO;
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
 	sock->sk->sk_use_task_frag = false;
@@ -28,13 +28,14 @@ void srn_compat_sock_setup(struct socket *sock)
 }
 
 /**
- * srn_compat_sock_share_fragment - which page fragment TCP copies through
+ * srn_compat_sock_share_fragment - choose the page fragment that TCP copies through
  * @sock: connected TCP socket
- * @share: that of the task that sends, as for any program's socket; else one of the socket's own
+ * @share: use that of the task that sends, as any program's socket does; else the socket's own
  *
- * Its own is 32 KiB, which an idle connection keeps. A caller that sends with a shared one
- * is never in the middle of another socket's sendmsg, and must not wait for memory to be
- * written back all the same: up to 6.1 sharing says that it may.
+ * A socket's own fragment has 32 KiB, which an idle connection keeps. A caller that sends with a
+ * shared fragment is never in the middle of another socket's sendmsg. It must not wait for memory
+ * to be written back all the same, and has to see to that itself: up to 6.1 a socket that shares
+ * has to allow it.
  *
  * Context: process, sleeps for the socket lock.
  */
@@ -56,12 +57,12 @@ void srn_compat_sock_share_fragment(struct socket *sock, bool share)
 }
 
 /**
- * srn_compat_sock_send_softirq - sendmsg with such memory as softirq may have
+ * srn_compat_sock_send_softirq - sendmsg with memory that a softirq may take
  * @sk: TCP socket
  * @msg: what to send, without waiting
  * @frag: page fragment to copy through, if the socket has none of its own
  *
- * The fragment of the task that was interrupted may be in use by that very task.
+ * The fragment of the interrupted task is not used: that task may be using it right now.
  *
  * Context: softirq, the socket locked and not owned.
  *
@@ -93,11 +94,11 @@ int srn_compat_sock_send_softirq(struct sock *sk, struct msghdr *msg, struct pag
 }
 
 /**
- * srn_compat_sock_hold_net - make a socket of the kernel one like a program's
+ * srn_compat_sock_hold_net - make a socket of the kernel hold its namespace, as a program's does
  * @sk: TCP socket
  *
- * A socket of the kernel does not keep its network namespace alive. In return TCP takes away its
- * timers when it is closed, so that what is not acknowledged by then stays for ever.
+ * A socket of the kernel does not keep its network namespace alive. For that reason TCP stops its
+ * timers when it is closed, so that a socket with unacknowledged data would stay for ever.
  *
  * Context: process, the socket is locked by the caller.
  *
@@ -127,15 +128,15 @@ bool srn_compat_sock_hold_net(struct sock *sk)
 #define TAG_LEN		(sizeof(union ib_gid) - TAG_OFFSET)
 
 /**
- * srn_compat_set_gid_tag - a GID by which the connection manager finds this device
+ * srn_compat_set_gid_tag - set a GID by which the connection manager finds this device
  * @netdev: network device
  * @gid: its GID
  *
  * Up to 6.3 rdma_cm identifies an iWARP device by the first 16 bytes of the network
  * device's address storage, of which Ethernet uses 6: a VLAN or bridge cannot be told
- * from the port below it, and tun, all zero, is not found at all. The bytes
- * behind the address, which nothing else reads, get a tag that is unique to the device.
- * Later kernels go by the network device itself.
+ * from the port below it, and a tun device, whose address is all zero, is not found at all.
+ * The bytes behind the address, which nothing else reads, get a tag that is unique to the device.
+ * Later kernels identify it by the network device itself.
  *
  * Context: process, RTNL held.
  */
@@ -174,7 +175,7 @@ void srn_compat_clear_gid_tag(struct net_device *netdev)
 }
 
 /**
- * srn_compat_never_exec - let nobody make a mapping executable later
+ * srn_compat_never_exec - forbid that a mapping is made executable later
  * @vma: mapping that is being made
  *
  * Context: process, mmap lock held for writing.
@@ -189,7 +190,7 @@ void srn_compat_never_exec(struct vm_area_struct *vma)
 }
 
 /**
- * srn_compat_timer_setup - prepare a timer that counts from now and runs in softirq
+ * srn_compat_timer_setup - prepare a timer that takes relative times and runs in softirq
  * @timer: timer
  * @function: what it calls
  */

@@ -17,7 +17,7 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/iw_cm.h>
 #include <rdma/rdma_cm.h>
-/* Block iterators have moved between headers, in stable kernels, too. */
+/* Block iterators have moved to another header, even within stable kernels. */
 #ifdef SRN_HAVE_RDMA_ITER_H
 #include <rdma/iter.h>
 #endif
@@ -29,14 +29,14 @@
 #define SRN_WQ_PERCPU	0
 #endif
 
-/* Since 6.19 the addresses that a socket is given have a type of their own. */
+/* Since 6.19 the addresses that are passed to a socket have a type of their own. */
 #ifdef SRN_HAVE_SOCKADDR_UNSIZED
 #define srn_sockaddr(a)	((struct sockaddr_unsized *)(a))
 #else
 #define srn_sockaddr(a)	((struct sockaddr *)(a))
 #endif
 
-/* Since 7.2 the name says that the memory is a process's. */
+/* Since 7.2 the function's name says that the memory is a process's. */
 #ifdef SRN_HAVE_IB_UMEM_GET_VA
 #define srn_umem_get	ib_umem_get_va
 #else
@@ -44,8 +44,8 @@
 #endif
 
 /*
- * The consumer of an iw_cm_id is rdma_cm, and its context begins with the id that rdma_cm's own
- * consumer has. No kernel has another consumer.
+ * The consumer of an iw_cm_id is rdma_cm, and the context of the iw_cm_id begins with the id that
+ * rdma_cm's own consumer has. No kernel has another consumer of iw_cm_ids.
  */
 static inline const struct rdma_cm_id *srn_compat_rdma_id(const struct iw_cm_id *cm_id)
 {

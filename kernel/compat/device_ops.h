@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Operations of the device whose parameters differ between kernels, in front of those that do
- * the work. This header is of the layer of verbs/ib_device.c, the only file that includes it.
+ * Wrappers for device operations whose parameters differ between kernel versions. This header
+ * belongs to the layer of verbs/ib_device.c, the only file that includes it.
  */
 #ifndef SRN_COMPAT_DEVICE_OPS_H
 #define SRN_COMPAT_DEVICE_OPS_H
@@ -11,7 +11,7 @@
 #include "../memory/mr.h"
 #include "../qp/cq.h"
 
-/* Since 6.11 the attributes of a command come as they are; a kernel consumer has none. */
+/* Since 6.11 a command's attributes are passed instead of its udata; a kernel consumer has none. */
 #ifdef SRN_HAVE_CREATE_CQ_ATTRS
 static inline int srn_compat_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 				       struct uverbs_attr_bundle *attrs)
@@ -22,7 +22,7 @@ static inline int srn_compat_create_cq(struct ib_cq *ibcq, const struct ib_cq_in
 #define srn_compat_create_cq	srn_cq_create
 #endif
 
-/* Since 6.17 a registration may come with hints for DMA, which there is none of here. */
+/* Since 6.17 a registration may come with hints for DMA, but this device does no DMA. */
 #ifdef SRN_HAVE_REG_MR_DMAH
 static inline struct ib_mr *srn_compat_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
 						   u64 iova, int access, struct ib_dmah *dmah,

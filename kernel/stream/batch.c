@@ -15,9 +15,10 @@
 static_assert(sizeof(struct srn_tx_batch) <= 32 * 1024);
 
 /*
- * Spare batches of a CPU: most transmissions take one and give it back at once, and an idle
- * connection owns none. Softirq has one for itself, since it interrupts those that have the other.
- * A batch stays with a connection that is stalled, so it is taken only by those who pay for it.
+ * Spare batches of a CPU: most transmissions take a batch and give it back at once, and an idle
+ * connection owns none. Softirq has a spare of its own, since it interrupts those that use the
+ * other. A stalled connection keeps its batch, so a stream takes a spare only if the spare is
+ * charged to its own payer.
  */
 struct spares {
 	struct srn_tx_batch *process;
@@ -26,7 +27,7 @@ struct spares {
 
 static DEFINE_PER_CPU(struct spares, spares);
 
-/* What softirq copies through, for sockets that share a fragment with the task that sends. */
+/* Softirq copies through this for sockets that share the fragment of the task that sends. */
 static DEFINE_PER_CPU(struct page_frag, softirq_frag);
 
 static struct srn_tx_batch *alloc_batch(struct mem_cgroup *payer, bool may_sleep)
@@ -44,7 +45,7 @@ static struct srn_tx_batch *alloc_batch(struct mem_cgroup *payer, bool may_sleep
 
 /**
  * srn_batch_get - an empty batch
- * @payer: whose memory it shall be, or NULL for the kernel's
+ * @payer: cgroup to which its memory is charged, or NULL for the kernel's
  * @may_sleep: process context, not softirq
  *
  * Context: any.
@@ -77,7 +78,7 @@ struct srn_tx_batch *srn_batch_get(struct mem_cgroup *payer, bool may_sleep)
  * srn_batch_put - done with a batch
  * @b: batch
  *
- * Context: process: the last reference to a region unpins it.
+ * Context: process, since dropping the last reference to a region unpins it.
  */
 void srn_batch_put(struct srn_tx_batch *b)
 {
@@ -145,10 +146,10 @@ static void unhold(const struct srn_tx_batch *b, u32 num)
 }
 
 /*
- * Memory of a region that has been deregistered must not leave any more: who deregisters it waits
- * until what is just being copied has been. A kernel consumer's has to stay until what was posted
- * is complete, and where a peer may take a region from it softirq waits, so that is not held.
- * Return: false if one is not valid any more.
+ * Bytes of a region that has been deregistered must not leave any more. Deregistering a process's
+ * region waits for its accesses to end, so it is held while TCP copies from it. A kernel consumer's
+ * region is not held: it has to stay until what was posted is complete, and where a peer may
+ * invalidate it a softirq would wait. Return: false if a region is not valid any more.
  */
 static bool hold(const struct srn_tx_batch *b)
 {
@@ -189,8 +190,8 @@ void srn_batch_void(struct srn_tx_batch *b)
  * @iter: what to send; moves on
  * @flags: MSG_*
  *
- * As sock_sendmsg() does it, but without asking each security module about a socket of the
- * kernel, which they let pass.
+ * This does what sock_sendmsg() does, except that it does not ask each security module about a
+ * socket of the kernel, which they all let pass.
  *
  * Context: process, sleeps for the socket lock.
  *
@@ -211,7 +212,7 @@ int srn_batch_send_some(struct socket *sock, struct iov_iter *iter, int flags)
 	return ret ?: -EPIPE;
 }
 
-/* As srn_batch_send_some() in softirq. Return: -EBUSY if somebody else uses the socket. */
+/* Like srn_batch_send_some(), in softirq. Return: -EBUSY if somebody else uses the socket. */
 static int send_some_softirq(struct socket *sock, struct iov_iter *iter)
 {
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL, .msg_iter = *iter };
@@ -231,11 +232,11 @@ static int send_some_softirq(struct socket *sock, struct iov_iter *iter)
  * srn_batch_push - push as much as the socket takes
  * @b: closed batch
  * @sock: socket
- * @may_sleep: for the socket lock; else it is softirq
+ * @may_sleep: the caller may sleep for the socket lock; otherwise it is a softirq
  *
  * Context: process or softirq.
  *
- * Return: 0 when all is in the socket, -EAGAIN when that is full, -EBUSY if somebody else
+ * Return: 0 when all is in the socket, -EAGAIN when the socket is full, -EBUSY if somebody else
  * uses it and the caller may not sleep, -EFAULT if memory of the batch is not valid any more, or
  * another negative errno.
  */

@@ -12,7 +12,7 @@
 
 struct mem_cgroup;
 
-/* A batch is closed before it exceeds this. */
+/* A batch is closed before it exceeds so many bytes. */
 #define SRN_BATCH_BYTES		(64 * 1024)
 #define SRN_BATCH_IOV		256
 #define SRN_BATCH_MEMS		32
@@ -20,11 +20,11 @@ struct mem_cgroup;
 
 /**
  * struct srn_tx_batch - FPDUs on their way into the socket
- * @bytes: in all
+ * @bytes: length of all pieces together
  * @num_iov: entries of @iov
  * @used: bytes of @buf
  * @num_mems: entries of @mems
- * @payer: whose memory it is, NULL: the kernel's
+ * @payer: cgroup to which the batch is charged; NULL: the kernel's
  * @iter: what is left of @iov to be pushed
  * @mems: regions that @iov refers to, each with a reference
  * @iov: pieces: headers, trailers and copied payload in @buf, other payload in place
@@ -42,7 +42,7 @@ struct srn_tx_batch {
 	u8 buf[SRN_BATCH_BUF];
 };
 
-/* Add a piece. There is room: whoever began the FPDU has seen to it. */
+/* Add a piece. There is room: whoever began the FPDU has made sure of that. */
 static inline void srn_batch_append(struct srn_tx_batch *b, void *data, u32 len)
 {
 	struct kvec *last = b->num_iov ? &b->iov[b->num_iov - 1] : NULL;
@@ -54,7 +54,7 @@ static inline void srn_batch_append(struct srn_tx_batch *b, void *data, u32 len)
 	b->bytes += len;
 }
 
-/* Room in the linear buffer that becomes the next piece. */
+/* Reserve room in the linear buffer, which becomes the next piece. */
 static inline u8 *srn_batch_reserve(struct srn_tx_batch *b, u32 len)
 {
 	u8 *p = b->buf + b->used;
@@ -64,7 +64,7 @@ static inline u8 *srn_batch_reserve(struct srn_tx_batch *b, u32 len)
 	return p;
 }
 
-/* Where the linear buffer goes on, for a writer that calls srn_batch_reserve() afterwards. */
+/* Return: the free part of the linear buffer; its writer calls srn_batch_reserve() afterwards. */
 static inline u8 *srn_batch_tail(struct srn_tx_batch *b)
 {
 	return b->buf + b->used;

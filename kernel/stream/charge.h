@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Whose memory a stream takes.
+ * To whom the memory of a stream is charged.
  */
 #ifndef SRN_CHARGE_H
 #define SRN_CHARGE_H
@@ -12,9 +12,10 @@
 struct mem_cgroup;
 
 /*
- * Charge memory to somebody else, up to set_active_memcg() with what this returns. A cgroup above
- * its memory.high has to wait: whoever gets memory for it sleeps for up to 2 s, if this was not the
- * first time. A worker has others to work for, so for it each time is the first one.
+ * Charge memory to somebody else, until set_active_memcg() is called with what this returns. A
+ * cgroup above its memory.high is throttled: whoever gets memory for it sleeps for up to 2 s,
+ * unless it is the first time. A worker has to work for others, too, so for a worker each time
+ * counts as the first.
  */
 static inline struct mem_cgroup *srn_charge_to(struct mem_cgroup *payer)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Messages to FPDUs to a batch.
+ * Cut messages into FPDUs, and add these to a batch.
  */
 #include <linux/tcp.h>
 
@@ -8,17 +8,18 @@
 #include "frame.h"
 #include "stream_trace.h"
 
-/* Payload of so few bytes is cheaper to copy than to refer to. */
+/* Payload of at most so many bytes is cheaper to copy than to refer to. */
 #define COPY_BREAK	512
 
 /* Pieces of an FPDU: header, trailer, and two for each entry, which may end in mid-page. */
 #define FIXED_IOV	(2 * SRN_MAX_SGE + 4)
 
 /*
- * Must the next @len bytes of payload be copied, or may their memory wait in the batch? A kernel
- * consumer frees what it has registered for its peers after the invalidation, and a window does not
- * keep its region, so the batch of a Read Response must not point there. A process's region stays
- * pinned. The type of a region is known when it has been opened, and it stays open for the payload.
+ * Must the next @len bytes of payload be copied, or may the batch refer to their memory? A kernel
+ * consumer may free what it has registered for its peers once that is invalidated, and a memory
+ * window does not keep its region, so the batch of a Read Response must not refer to either. A
+ * process's region stays pinned. The type of a region is known once srn_cursor_peek() has opened
+ * it, and the region stays open until the payload has been added.
  */
 static bool must_copy(const struct srn_framer *f, struct srn_tx_msg *msg, u32 len)
 {
@@ -47,7 +48,7 @@ static int add_payload(struct srn_stream *s, struct srn_tx_msg *msg, u32 len, bo
 		if (copy) {
 			to = srn_batch_reserve(b, n);
 			memcpy(to, data, n);
-			/* Over the bytes that are sent, not over memory that may change. */
+			/* The CRC covers the bytes that are sent, not memory that may change. */
 			if (s->framer.with_crc)
 				*crc = crc32c(*crc, to, n);
 		} else {
@@ -60,7 +61,7 @@ static int add_payload(struct srn_stream *s, struct srn_tx_msg *msg, u32 len, bo
 	return 0;
 }
 
-/* Bytes that the next FPDU may have: a segment of TCP, or what is left of the batch. */
+/* Return: bytes that the next FPDU may have: a TCP segment, or what is left of the batch. */
 static u32 fpdu_size(const struct srn_stream *s, u32 limit)
 {
 	u32 mss = READ_ONCE(tcp_sk(s->sock->sk)->mss_cache);
@@ -68,17 +69,16 @@ static u32 fpdu_size(const struct srn_stream *s, u32 limit)
 
 	if (!s->large_fpdus)
 		return mss;
-	/* A batch of whole segments stays one, in two FPDUs. */
+	/* A batch that exceeds one FPDU gets two, so that it still consists of whole segments. */
 	if (room > SRN_MAX_FPDU)
 		room -= min(room, mss);
 	return max(room, mss);
 }
 
 /*
- * Payload bytes of the next FPDU; 0 with *room false if the batch is full. The header
- * goes out with its length before the payload is looked at, so there must be room for
- * the worst case: each entry and each block of it in a piece of its own, or all of it
- * copied.
+ * Return: payload bytes of the next FPDU; 0 with *room false if the batch is full. The header is
+ * written with its length before the payload is looked at, so there must be room for the worst
+ * case: each SGE and each block of the payload in a piece of its own, or all of the payload copied.
  */
 static u32 payload_size(struct srn_stream *s, struct srn_tx_msg *msg, u32 overhead,
 			u32 limit, bool *copy, bool *room)
@@ -90,7 +90,7 @@ static u32 payload_size(struct srn_stream *s, struct srn_tx_msg *msg, u32 overhe
 	u32 buf_left = SRN_BATCH_BUF - b->used;
 	u32 fixed = overhead + SRN_MPA_LENGTH + SRN_MAX_TRAILER;
 
-	/* Markers take one part in 127; a few bytes more do not matter. */
+	/* Markers add one part in 127; a few bytes more do not matter. */
 	if (f->markers)
 		fixed += SRN_MAX_MARKERS(min(buf_left, mulpdu)) * SRN_MARKER_LEN;
 	*copy = must_copy(f, msg, len);
@@ -114,7 +114,7 @@ static void put_header(const struct srn_tx_msg *msg, u8 *header, u32 len, bool l
 				       last);
 }
 
-/* The common way: payload is copied or referred to. */
+/* The common case: payload is copied or referred to. */
 static int build_plain(struct srn_stream *s, struct srn_tx_msg *msg, u32 header_len, u32 len,
 		       bool last, bool copy)
 {
@@ -134,7 +134,7 @@ static int build_plain(struct srn_stream *s, struct srn_tx_msg *msg, u32 header_
 	return 0;
 }
 
-/* With markers: all of it is copied. */
+/* The case with markers: all of the payload is copied. */
 static int build_marked(struct srn_stream *s, struct srn_tx_msg *msg, u32 header_len, u32 len,
 			bool last)
 {
@@ -166,8 +166,8 @@ struct envelope {
 };
 
 /*
- * How many FPDUs in the middle of the message fit the batch, of @limit bytes in all. There
- * is room for one at least.
+ * Return: how many FPDUs in the middle of the message fit in the batch, which may have @limit
+ * bytes; perhaps none.
  */
 static u32 count_continuations(const struct srn_stream *s, const struct srn_tx_msg *msg,
 			       const struct envelope *e, u32 limit)
@@ -180,16 +180,16 @@ static u32 count_continuations(const struct srn_stream *s, const struct srn_tx_m
 
 	max = min((left - 1) / e->len, (limit - b->bytes) / (overhead + e->len));
 	max = min(max, (SRN_BATCH_BUF - b->used) / overhead);
-	/* A piece between two headers, cut at the end of each block. */
+	/* The payload between two headers is cut at the end of each block. */
 	return min(max, iov / (u32)(2 + e->len / PAGE_SIZE + 1));
 }
 
-/* FPDUs of one size in the middle of a message: what is the same for all is looked at once. */
+/* Build FPDUs of one size in the middle of a message. What they have in common is done once. */
 static int build_continuations(struct srn_stream *s, struct srn_tx_msg *msg,
 			       const struct envelope *e, u32 count)
 {
 	struct srn_tx_batch *b = s->batch;
-	u32 left = count * e->len;	/* that no piece has been found for */
+	u32 left = count * e->len;	/* payload that no piece has been found for yet */
 	void *data = NULL;
 	u32 piece = 0, need, n;
 
@@ -220,10 +220,10 @@ static int build_continuations(struct srn_stream *s, struct srn_tx_msg *msg,
  * srn_frame_build - add the next FPDU of a message to the batch, or several
  * @s: stream with a batch
  * @msg: message
- * @limit: bytes in the batch, unless one FPDU alone has more
+ * @limit: bytes that the batch may have, unless one FPDU alone has more
  *
- * Each FPDU fills an effective MSS as it is now (RFC 5044 section 4.5), or the batch where
- * the stream makes large ones.
+ * Each FPDU fills the present effective MSS (RFC 5044 section 4.5), or the batch if the stream
+ * makes large FPDUs.
  *
  * Context: the active transmitter, bottom halves disabled, RCU read lock held.
  *

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Messages to FPDUs.
+ * Cutting messages into FPDUs.
  */
 #ifndef SRN_FRAME_H
 #define SRN_FRAME_H
 
 #include "stream.h"
 
-/* Largest FPDU of a Terminate: with the most markers that can fall into it. */
+/* Largest FPDU of a Terminate, with the most markers that can lie in it. */
 #define SRN_TERMINATE_FPDU						\
 	(SRN_UNTAGGED_HEADER + SRN_TERM_MAX + SRN_MAX_TRAILER +		\
 	 SRN_MARKER_LEN * SRN_MAX_MARKERS(SRN_UNTAGGED_HEADER + SRN_TERM_MAX))

@@ -3,10 +3,10 @@
  * How long a peer may be silent before its connection ends. TCP does the work; here are
  * the module parameters that tell it how.
  *
- * TCP probes an idle peer (keepalive) and retransmits to a busy one (user time-out). By
- * itself it does the first not at all and the second for a quarter of an hour, while an
- * RDMA application waits for completions and has no other way to learn that nobody is
- * there. Two minutes bridge a switch that restarts or a machine that migrates.
+ * TCP can probe an idle peer (keepalive), and retransmits to a peer that does not acknowledge (user
+ * time-out). By default it does not probe, and retransmits for a quarter of an hour, while an RDMA
+ * application waits for completions and has no other way to learn that its peer is gone. Two
+ * minutes bridge the restart of a switch or the migration of a machine.
  */
 #include <linux/module.h>
 #include <linux/moduleparam.h>

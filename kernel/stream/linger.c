@@ -85,7 +85,7 @@ static void linger_work(struct work_struct *work)
 	if (!linger_remove(l))
 		return;
 	srn_sock_unhook(l->sock->sk);
-	/* A change since this began to run has queued it once more. */
+	/* A state change since this work began to run may have queued it once more. */
 	cancel_delayed_work(&l->work);
 	linger_release(l);
 }
@@ -124,7 +124,7 @@ void srn_linger(struct srn_device *dev, struct socket *sock)
 		dev->num_lingering++;
 		queue_delayed_work(srn_wq, &l->work, LINGER_TIME);
 	}
-	/* A change that was seen before it was on the list must not be missed. */
+	/* A state change that came before the socket was on the list must not be missed. */
 	if (keep && all_done(sk))
 		mod_delayed_work(srn_wq, &l->work, 0);
 	spin_unlock_bh(&dev->lock);
@@ -159,6 +159,6 @@ void srn_linger_flush(struct srn_device *dev)
 		cancel_delayed_work_sync(&l->work);
 		linger_release(l);
 	}
-	/* Works that have taken theirs off the list are still releasing them. */
+	/* Work items that have taken their socket off the list may still be releasing it. */
 	flush_workqueue(srn_wq);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Closing a socket without losing what was sent last. Releasing one with unread
+ * Closing a socket without losing what was sent last. Releasing a socket with unread
  * input resets the connection, and the peer may then never read the Terminate or the
- * reject that it was sent. So a socket is shut down and kept, its input dropped,
- * until the peer has closed too or a time limit is over. What is not closed then TCP goes on with.
+ * reject that it was sent. So a socket is shut down and kept, and its input is dropped,
+ * until the peer has closed, too, or a time limit has passed. A connection that is not closed by
+ * then is left to TCP.
  */
 #ifndef SRN_LINGER_H
 #define SRN_LINGER_H

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Payload of an FPDU that comes in pieces: kept until its CRC is known (RFC 5044 section 6).
+ * Reassembly: payload of an FPDU that arrives in pieces is kept until the FPDU's CRC is known
+ * (RFC 5044 section 6).
  *
- * Where an FPDU lies in one piece of the input, its CRC is checked where it lies. Else
- * neither its header nor a byte of its payload may be believed before the last piece is
- * there. To leave it in the socket would need a window that the longest FPDU fits into: without
- * window scaling there is none, and with a small receive buffer, or when memory is short, TCP
- * offers less. So it is copied, into pages that stay no longer than the rest takes to come. They
- * are got as the payload comes: a peer makes us keep what it has sent, and no more.
+ * If an FPDU lies in one piece of the input, its CRC is checked in place. Otherwise neither its
+ * header nor a byte of its payload may be trusted before the last piece has arrived. Leaving the
+ * payload in the socket would need a window that the longest FPDU fits into: without window scaling
+ * there is none, and with a small receive buffer, or when memory is short, TCP offers less. So the
+ * payload is copied into pages, which are kept only until the rest has arrived. They are allocated
+ * as the payload arrives: a peer makes us keep what it has sent, and no more.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -15,13 +16,13 @@
 #include "reassembly.h"
 #include "stream.h"
 
-/* As much as the length field can say. */
+/* Enough pages for the largest value of the length field. */
 #define MAX_PAGES	DIV_ROUND_UP(U16_MAX, PAGE_SIZE)
 
 /**
  * struct srn_reassembly - payload of an FPDU
  * @num_pages: entries of @pages
- * @pages: memory, as far as the payload has come
+ * @pages: memory for as much of the payload as has arrived
  */
 struct srn_reassembly {
 	u32 num_pages;
@@ -33,7 +34,7 @@ static size_t room(const struct srn_reassembly *w)
 	return w ? w->num_pages * PAGE_SIZE : 0;
 }
 
-/* Where the payload will be of which so many bytes more are at hand. */
+/* Return: how far into the payload the parser will be after @len more bytes of input. */
 static u32 end_of(const struct srn_fpdu_parser *p, u32 len)
 {
 	return p->payload_done + min(len, p->payload_len - p->payload_done);
@@ -42,7 +43,7 @@ static u32 end_of(const struct srn_fpdu_parser *p, u32 len)
 /**
  * srn_reassembly_ready - is there room for what the parser is about to be given?
  * @s: stream
- * @len: bytes that are at hand
+ * @len: bytes of input that are at hand
  *
  * Context: the receiver.
  */
@@ -57,8 +58,8 @@ bool srn_reassembly_ready(const struct srn_stream *s, u32 len)
 /**
  * srn_reassembly_grow - get room
  * @s: stream for which srn_reassembly_ready() says no
- * @len: bytes that are at hand
- * @gfp: how memory may be looked for
+ * @len: bytes of input that are at hand
+ * @gfp: how memory may be allocated
  *
  * Context: the receiver; may sleep as @gfp does.
  *
@@ -102,7 +103,7 @@ void srn_reassembly_add(struct srn_stream *s, const struct srn_fpdu_event *ev)
 }
 
 /**
- * srn_reassembly_deliver - the FPDU is good: hand out what it holds
+ * srn_reassembly_deliver - the FPDU is good: hand out its payload
  * @s: stream
  * @term: reason, on failure
  *
@@ -127,10 +128,10 @@ int srn_reassembly_deliver(struct srn_stream *s, struct srn_term_code *term)
 }
 
 /**
- * srn_reassembly_end - let go of what is kept
+ * srn_reassembly_end - free the payload that is kept
  * @s: stream
  *
- * Context: the receiver, or nobody receives any more.
+ * Context: the receiver, or any process once nobody receives any more.
  */
 void srn_reassembly_end(struct srn_stream *s)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The receive engine: bytes of the socket to FPDUs to the layer above.
+ * The receive engine: it turns the bytes of the socket into FPDUs for the layer above.
  */
 #include <linux/sched/mm.h>
 #include <linux/skbuff.h>
@@ -56,7 +56,7 @@ static int rx_end(struct srn_stream *s, struct srn_term_code *term)
 	return s->ops->rx_end(s, term);
 }
 
-/* Return: 0 or -EPROTO; or -ENOMEM if nothing was done: get_memory(), and once more. */
+/* Return: 0 or -EPROTO; or -ENOMEM if nothing was done: call get_memory(), then retry. */
 static int rx_event(struct srn_stream *s, struct srn_fpdu_event *ev)
 {
 	bool in_doubt = srn_fpdu_in_doubt(&s->parser);
@@ -86,8 +86,8 @@ static int rx_event(struct srn_stream *s, struct srn_fpdu_event *ev)
 }
 
 /*
- * Memory without which rx_event() did nothing; or, with SRN_FPDU_MORE, for the payload at hand.
- * Return: 0 or -ENOMEM.
+ * Get the memory without which rx_event() did nothing; or, with SRN_FPDU_MORE, memory for the
+ * payload at hand. Return: 0 or -ENOMEM.
  */
 static int get_memory(struct srn_stream *s, enum srn_fpdu_event_type type, gfp_t gfp)
 {
@@ -105,18 +105,18 @@ static int get_memory(struct srn_stream *s, enum srn_fpdu_event_type type, gfp_t
 }
 
 /*
- * Memory without sleeping. The reserves are for those who free memory, and what comes from there
- * may exceed what the payer's cgroup may have.
+ * Get memory without sleeping. A payer gets none of the reserves: they are for those who free
+ * memory, and what comes from them may exceed the limit of the payer's cgroup.
  */
 static int get_memory_now(struct srn_stream *s, enum srn_fpdu_event_type type)
 {
 	return get_memory(s, type, (s->payer ? GFP_NOWAIT : GFP_ATOMIC) | __GFP_NOWARN);
 }
 
-/* There is no memory for an event: what comes behind it is left in the socket for now. */
+/* There is no memory for an event: the input behind it is left in the socket for now. */
 static void starve(struct srn_stream *s, enum srn_fpdu_event_type type)
 {
-	/* The first time it may be enough that a worker can look for memory. */
+	/* The first time it may be enough that a worker can sleep in order to get memory. */
 	unsigned long delay = s->rx_starved ? SRN_RETRY_DELAY : 0;
 
 	s->rx_starved = true;
@@ -152,7 +152,7 @@ static bool have_room(struct srn_stream *s, u32 len)
 	return false;
 }
 
-/* What goes on in the middle of a message, as far as it is whole. Return: bytes used. */
+/* Take whole FPDUs that continue the current message without ending it. Return: bytes used. */
 static u32 rx_continuations(struct srn_stream *s, const u8 *data, u32 len)
 {
 	struct srn_fpdu_parser *p = &s->parser;
@@ -169,7 +169,7 @@ static u32 rx_continuations(struct srn_stream *s, const u8 *data, u32 len)
 	return used;
 }
 
-/* An FPDU in one piece. Return: bytes used; 0 if there is none, or memory is short for it. */
+/* Take an FPDU in one piece. Return: bytes used; 0 if there is none or it needs more memory. */
 static u32 rx_whole(struct srn_stream *s, const u8 *data, u32 len)
 {
 	struct srn_fpdu_parser *p = &s->parser;
@@ -228,7 +228,7 @@ static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int o
 		n = skb_seq_read(consumed, &data, &walk);
 		if (!n)
 			break;
-		/* The walk ends with a fragment, the input perhaps before: urgent data. */
+		/* The walk goes on to the end of a fragment; before urgent data the input ends. */
 		n = min_t(unsigned int, n, len - consumed);
 		consumed += rx_bytes(s, data, n);
 	}
@@ -238,7 +238,7 @@ static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int o
 	return s->rx_stopped ? len : consumed;
 }
 
-/* What memory was short for, once more. */
+/* Retry what there was no memory for. */
 static void starved_event(struct srn_stream *s)
 {
 	struct srn_fpdu_event ev = { .type = s->rx_event };
@@ -272,7 +272,7 @@ void srn_rx_input(struct srn_stream *s, struct sock *sk)
 		starved_event(s);
 	if (!s->rx_starved || s->rx_stopped)
 		tcp_read_sock(sk, &desc, rx_actor);
-	/* Nothing behind an urgent byte would ever be read, and MPA knows none. */
+	/* Nothing behind an urgent byte would ever be read, and MPA has no urgent data. */
 	if (unlikely(tcp_sk(sk)->urg_data) && !s->rx_starved && !s->rx_stopped)
 		rx_violation(s, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_CLOSED));
 	srn_tally_flush(s->counters, SRN_RX, &s->rx_tally);
@@ -280,11 +280,11 @@ void srn_rx_input(struct srn_stream *s, struct sock *sk)
 }
 
 /**
- * srn_rx_input_waiting - take what the socket has, and wait for memory where it is short
+ * srn_rx_input_waiting - take what the socket has, and wait for memory if it is short
  * @s: stream
  * @sk: its socket
  *
- * The peer may write back memory through this stream: none waits for that.
+ * Memory may be written back through this stream, so this does not wait for write-back.
  *
  * Context: process, the socket is locked by the caller; sleeps.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Class of service and rate of a connection, which IP and TCP see to.
+ * Class of service and rate of a connection. IP and TCP implement both.
  */
 #include <linux/ipv6.h>
 #include <net/inet_ecn.h>
@@ -10,11 +10,11 @@
 #include "service.h"
 
 /**
- * srn_service_set_tos - class of service of all packets from now on
+ * srn_service_set_tos - set the class of service of all packets from now on
  * @sock: TCP socket
  * @tos: byte of the IP header: DSCP in its upper six bits; the two of ECN are TCP's
  *
- * The socket's priority, by which queueing disciplines sort, follows.
+ * This also sets the socket's priority, by which queueing disciplines sort.
  *
  * Context: process, sleeps for the socket lock.
  */
@@ -22,7 +22,7 @@ void srn_service_set_tos(struct socket *sock, u8 tos)
 {
 	struct sock *sk = sock->sk;
 
-	/* Also of an IPv6 socket: its peer may have an IPv4 address. */
+	/* This is done for an IPv6 socket, too: its peer may have an IPv4 address. */
 	ip_sock_set_tos(sk, tos);
 	if (sk->sk_family != AF_INET6)
 		return;
@@ -32,7 +32,7 @@ void srn_service_set_tos(struct socket *sock, u8 tos)
 }
 
 /**
- * srn_service_set_rate - let TCP send no faster than that
+ * srn_service_set_rate - limit the rate at which TCP sends
  * @sock: TCP socket
  * @kbits: 1000 bits per second, headers included; 0: as fast as it can
  *
@@ -44,7 +44,7 @@ void srn_service_set_rate(struct socket *sock, u32 kbits)
 	struct sock *sk = sock->sk;
 
 	lock_sock(sk);
-	/* A queueing discipline that paces has said so by itself; TCP does it otherwise. */
+	/* TCP paces by itself unless a queueing discipline has said that it does. */
 	if (kbits)
 		cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 	WRITE_ONCE(sk->sk_max_pacing_rate, limit);

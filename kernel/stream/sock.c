@@ -9,10 +9,10 @@
 #include "../compat/compat.h"
 #include "sock.h"
 
-/* TCP's own, the same for all sockets; write_space wakes whoever sleeps in sendmsg. */
+/* TCP's own callbacks, the same for all sockets; write_space wakes whoever sleeps in sendmsg. */
 static struct srn_sock_hooks tcp_hooks;
 
-/* Seconds that a peer has for each step of the end of a connection that is left to TCP. */
+/* When TCP is left to end a connection, the peer has so many seconds for each step of that. */
 #define LEFT_TIME	15
 
 static void no_data_ready(struct sock *sk)
@@ -20,9 +20,9 @@ static void no_data_ready(struct sock *sk)
 }
 
 /**
- * srn_sock_hook - be called
+ * srn_sock_hook - set the callbacks of a socket
  * @sk: socket
- * @hooks: whom to call; a missing one means: nobody
+ * @hooks: whom to call; for a missing hook nobody is called
  * @user: their sk_user_data
  *
  * Context: any but the callbacks themselves.
@@ -38,10 +38,10 @@ void srn_sock_hook(struct sock *sk, const struct srn_sock_hooks *hooks, void *us
 }
 
 /**
- * srn_sock_unhook - be called no more
+ * srn_sock_unhook - remove the callbacks of a socket
  * @sk: socket
  *
- * No callback is running any more when it returns.
+ * No callback is still running when this returns.
  *
  * Context: any but the callbacks themselves.
  */
@@ -66,7 +66,7 @@ void srn_sock_allow_waiting(struct sock *sk)
 }
 
 /**
- * srn_sock_create - a TCP socket that sends at once and never blocks on memory
+ * srn_sock_create - create a TCP socket that sends at once and never waits for write-back
  * @net: network namespace; the socket does not keep it alive, the link does
  * @family: AF_INET or AF_INET6
  * @sock: result
@@ -89,8 +89,9 @@ int srn_sock_create(struct net *net, int family, struct socket **sock)
 
 #ifdef CONFIG_MEMCG
 /*
- * What the socket holds already is charged by getting as much once more, and giving back what
- * nobody has paid for. Interrupts of TCP do the former beyond the payer's limit.
+ * To charge what the socket holds already, this reserves the same amount once more, charged to
+ * the payer, and gives back the amount that was charged to nobody. With bottom halves disabled TCP
+ * may exceed the payer's limit for that.
  */
 static bool charge_held(struct sock *sk, struct mem_cgroup *payer)
 {
@@ -110,13 +111,13 @@ static bool charge_held(struct sock *sk, struct mem_cgroup *payer)
 #endif
 
 /**
- * srn_sock_charge - charge what a socket holds, from now on
+ * srn_sock_charge - charge a socket's memory to a payer, from now on
  * @sk: TCP socket without a payer: it was made, or accepted, by a worker
- * @payer: whose memory it is, or NULL for nobody's
+ * @payer: cgroup to charge, or NULL for none
  *
- * TCP charges whoever calls it when a socket is made or accepted, which for a worker is nobody.
- * Control groups of version 1 count such memory only if asked to, and by a limit of its own: there
- * nothing is done.
+ * TCP charges whoever creates or accepts a socket; if that is a worker, nobody is charged. Nothing
+ * is done with control groups of version 1: they count such memory only if asked to, and against a
+ * limit of its own.
  *
  * Context: process, sleeps for the socket lock.
  */
@@ -138,7 +139,7 @@ void srn_sock_charge(struct sock *sk, struct mem_cgroup *payer)
 }
 
 /**
- * srn_sock_charge_as - charge what an accepted socket holds like its listener
+ * srn_sock_charge_as - charge an accepted socket's memory to the payer of its listener
  * @sk: TCP socket that was accepted by a worker
  * @listener: listening socket
  *
@@ -170,8 +171,8 @@ void srn_sock_abort(struct socket *sock)
  * @sock: socket without callbacks
  *
  * TCP goes on to send what the peer has not acknowledged, as it does for a program that has closed
- * its socket, but for a limited time: the namespace stays meanwhile, and with it the links in it.
- * Where the namespace is going away already the connection is reset.
+ * its socket, but for a limited time, because the namespace and the links in it stay meanwhile. If
+ * the namespace is going away already the connection is reset.
  *
  * Context: process, sleeps for the socket lock.
  */
@@ -180,7 +181,7 @@ void srn_sock_leave(struct socket *sock)
 	struct sock *sk = sock->sk;
 	bool held;
 
-	/* It may outlast this module. */
+	/* The socket may outlast this module. */
 	srn_sock_hook(sk, &tcp_hooks, NULL);
 	lock_sock(sk);
 	WRITE_ONCE(inet_csk(sk)->icsk_user_timeout, LEFT_TIME * MSEC_PER_SEC);

@@ -11,7 +11,7 @@
 struct mem_cgroup;
 
 /*
- * Called with the socket locked, by its owner or in softirq. Each takes
+ * These are called with the socket locked, by its owner or in softirq. Each of them takes
  * sk_callback_lock for reading while it uses sk_user_data.
  */
 struct srn_sock_hooks {

@@ -12,7 +12,7 @@
 #include "sock.h"
 #include "tx.h"
 
-/* Longer than any peer needs until it can take what comes behind its reply. */
+/* Longer than any peer needs until it can take FPDUs that arrive behind our MPA reply. */
 #define HOLD_TIME	(HZ / 5)
 
 static void stream_data_ready(struct sock *sk)
@@ -39,7 +39,7 @@ static void stream_write_space(struct sock *sk)
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-/* The peer's half is closed; what it sent before may still wait to be read. */
+/* The peer has closed its half; what it sent before may still be waiting to be read. */
 static bool peer_closed(const struct sock *sk)
 {
 	return sk->sk_state != TCP_ESTABLISHED && sk->sk_state != TCP_FIN_WAIT1 &&
@@ -80,7 +80,7 @@ static void receive_again(struct work_struct *work)
  * srn_stream_init - prepare a stream that has no socket yet, once in its life
  * @s: stream
  * @ops: what to do with messages
- * @payer: whose memory it takes, which outlasts it, or NULL for the kernel's
+ * @payer: cgroup to which its memory is charged, or NULL for the kernel's; it outlasts the stream
  */
 void srn_stream_init(struct srn_stream *s, const struct srn_stream_ops *ops,
 		     struct mem_cgroup *payer)
@@ -122,7 +122,10 @@ void srn_stream_attach(struct srn_stream *s, struct socket *sock,
 	s->counters = params->counters;
 	srn_sock_charge(sock->sk, s->payer);
 	srn_framer_init(&s->framer, params->crc, params->tx_markers);
-	/* What is copied has less room, and the peer has to keep all of an FPDU until its CRC. */
+	/*
+	 * With markers or CRC payload is copied, for which a batch has less room, and a peer has to
+	 * keep all of an FPDU until its CRC arrives.
+	 */
 	s->large_fpdus = params->large_fpdus && !params->crc && !params->tx_markers;
 	s->tx_hold = params->hold_tx;
 	s->tx_stopped = false;
@@ -178,7 +181,7 @@ void srn_stream_start(struct srn_stream *s)
  */
 void srn_stream_drain(struct srn_stream *s)
 {
-	/* What has come meanwhile is charged when the socket is released, by reclaim if need be. */
+	/* What arrives meanwhile is charged at release of the socket, which may reclaim memory. */
 	unsigned int noio = memalloc_noio_save();
 	struct sock *sk = s->sock->sk;
 
@@ -189,10 +192,10 @@ void srn_stream_drain(struct srn_stream *s)
 }
 
 /**
- * srn_stream_shutdown - send no more: tell the peer
+ * srn_stream_shutdown - send no more, and tell the peer so
  * @s: stream with an empty batch
  *
- * What the peer has asked for meanwhile is not answered: it learns that from the end of the stream.
+ * Requests that the peer has made meanwhile are not answered: the end of the stream tells it so.
  *
  * Context: the active transmitter, process, sleeps for the socket lock.
  */

@@ -5,20 +5,21 @@
  * The stream knows messages, FPDUs and bytes. What they mean is the business of
  * the layer above, which hands down a table of operations.
  *
- * Transmit. Whoever has work calls srn_tx_kick() (process context that may sleep: the
- * caller itself transmits) or srn_tx_kick_async() (any context: in softirq, or in a worker
- * if somebody else uses the socket or one has to sleep). There is one transmitter at a time;
- * a kick that finds one active makes it look again, so none is lost. It asks ->tx_next for
- * messages, cuts them into FPDUs, and collects the FPDUs of many messages in one batch that is
- * pushed with one sendmsg. A push that the socket cannot take completely is continued when it
- * has room again. When a whole batch is in the socket, ->tx_pushed.
+ * Transmit. Whoever has work calls srn_tx_kick() (from a process context that may sleep: the
+ * caller itself transmits) or srn_tx_kick_async() (from any context: a softirq transmits, or a
+ * worker if somebody else uses the socket or the transmitter has to sleep). There is one
+ * transmitter at a time; a kick that finds one active makes it look again, so no kick is lost. The
+ * transmitter asks ->tx_next for messages, cuts them into FPDUs, and collects the FPDUs of many
+ * messages in one batch that is pushed with one sendmsg. A push that the socket cannot take
+ * completely is continued when the socket has room again. When a whole batch is in the socket,
+ * ->tx_pushed is called.
  *
  * Receive. Bytes are taken where they arrive (softirq, or whoever releases the
- * socket lock), walked once, and given to ->rx_*. What the CRC cannot vouch for yet waits.
+ * socket lock), walked once, and given to ->rx_*. Payload whose CRC is not known yet waits.
  *
- * Begin. A stream without a socket is its own transmitter, so that kicks are only noted.
- * srn_stream_attach() gives it a socket, srn_stream_start() begins to receive and lets go
- * of that role; srn_stream_stop() takes it back.
+ * Begin. A stream without a socket has taken the role of the transmitter, so that kicks are only
+ * noted. srn_stream_attach() gives the stream a socket, srn_stream_start() begins to receive and
+ * gives that role up; srn_stream_stop() takes it back.
  *
  * End. The engines report an end with ->ended (any context); the layer above then
  * calls srn_stream_stop() from process context.
@@ -50,7 +51,7 @@ struct srn_tx_msg {
 	u32 stag;		/* tagged: data sink */
 	u64 to;			/* tagged: offset of the first byte */
 	u32 length;		/* payload bytes */
-	u32 done;		/* of them in FPDUs; kept by the stream */
+	u32 done;		/* payload bytes that are in FPDUs; kept by the stream */
 	bool open;		/* not yet completely in FPDUs; kept by the stream */
 	struct srn_cursor source;
 };
@@ -59,9 +60,9 @@ enum srn_tx_verdict {
 	SRN_TX_MESSAGE,		/* the message has been filled in */
 	SRN_TX_AGAIN,		/* work was done that needs no bytes: ask again */
 	SRN_TX_FLUSH,		/* ask again when what was handed out is in the socket */
-	SRN_TX_WAIT,		/* there is work, a later kick will come for it */
+	SRN_TX_WAIT,		/* there is work, for which a later kick will come */
 	SRN_TX_NONE,		/* nothing to do */
-	SRN_TX_SLEEP,		/* of tx_idle: ask again where one may sleep */
+	SRN_TX_SLEEP,		/* from tx_idle only: ask again where it may sleep */
 };
 
 /* Why a stream ended. */
@@ -73,10 +74,11 @@ enum srn_stream_end {
 };
 
 /*
- * Each tx operation is called by the active transmitter, perhaps in softirq: none sleeps but
- * tx_idle where it may; tx_next and tx_built with bottom halves disabled. Each rx operation is
- * called with bottom halves disabled, under the RCU read lock, by one receiver at a time, and
- * returns 0 or -EPROTO with the reason; but for rx_memory.
+ * Each tx operation is called by the active transmitter, perhaps in softirq, so none may sleep
+ * except tx_idle, if its parameter says so. tx_next and tx_built are called with bottom halves
+ * disabled. Each rx operation except rx_memory is called with bottom halves disabled, by one
+ * receiver at a time; all but rx_memory and rx_done are called under the RCU read lock. Those that
+ * return int return 0, or -EPROTO with the reason, if nothing else is said.
  */
 struct srn_stream_ops {
 	/* @flushed: nothing is waiting in a batch */
@@ -87,24 +89,28 @@ struct srn_stream_ops {
 	/* All messages that were built are in the socket. */
 	void (*tx_pushed)(struct srn_stream *s);
 	/*
-	 * About to stop for lack of work. SRN_TX_AGAIN: there is some after all. SRN_TX_SLEEP: the
-	 * last thing to do has to sleep.
+	 * The transmitter is about to stop for lack of work. SRN_TX_AGAIN: there is some after all.
+	 * SRN_TX_SLEEP: the last thing to do has to sleep.
 	 */
 	enum srn_tx_verdict (*tx_idle)(struct srn_stream *s, bool may_sleep);
-	/* A worker is about to be asked to go on: srn_tx_take_over() may come before it. */
+	/* A worker is about to be asked to go on; srn_tx_take_over() may come before it. */
 	void (*tx_deferred)(struct srn_stream *s);
 
-	/* Or -ENOMEM, if nothing was done for lack of memory: rx_memory, and once more. */
+	/* May return -ENOMEM if it did nothing for lack of memory: call rx_memory, then retry. */
 	int (*rx_begin)(struct srn_stream *s, const struct srn_rdmap_header *h, u32 payload,
 			struct srn_term_code *term);
-	/* Get it; or -ENOMEM. By the receiver, in any context that @gfp allows. */
+	/*
+	 * Get the memory that rx_begin had none of, or return -ENOMEM. The receiver calls this, in
+	 * any context that @gfp allows.
+	 */
 	int (*rx_memory)(struct srn_stream *s, gfp_t gfp);
 	int (*rx_place)(struct srn_stream *s, const u8 *data, u32 len,
 			struct srn_term_code *term);
 	int (*rx_end)(struct srn_stream *s, struct srn_term_code *term);
 	/*
-	 * All of these in one, for a segment in the middle of the message in hand. False: not
-	 * now, or something is wrong with it; nothing was done, the others find out.
+	 * rx_begin, rx_place and rx_end in one, for a segment in the middle of the current message.
+	 * False: this cannot be done now, or something is wrong with the segment. Nothing was done,
+	 * and the other operations find out which it is.
 	 */
 	bool (*rx_continue)(struct srn_stream *s, const struct srn_fpdu_continuation *m);
 	/* Input is used up for now: no memory access may stay open. */
@@ -115,35 +121,35 @@ struct srn_stream_ops {
 	void (*ended)(struct srn_stream *s, enum srn_stream_end why);
 };
 
-/* Sending nothing before the peer's first FPDU. */
+/* Whether to send nothing before the peer's first FPDU has arrived. */
 enum srn_tx_hold {
 	SRN_HOLD_NOT,
-	SRN_HOLD_FOR_A_WHILE,	/* a peer that is silent itself does not stop us for ever */
+	SRN_HOLD_FOR_A_WHILE,	/* a peer that sends nothing either does not stop us for ever */
 	SRN_HOLD,
 };
 
 struct srn_stream_params {
 	struct srn_counters __percpu *counters;
 	bool crc;
-	bool tx_markers;	/* the peer wants them */
-	bool rx_markers;	/* we do */
+	bool tx_markers;	/* the peer wants to receive markers */
+	bool rx_markers;	/* we want to receive markers */
 	enum srn_tx_hold hold_tx;
-	bool process;		/* the consumer is one: nobody sends in order to free memory */
-	bool large_fpdus;	/* not cut to segments of TCP, if CRC and tx_markers are off */
+	bool process;		/* a process is the consumer: no sender has to free memory */
+	bool large_fpdus;	/* may exceed a TCP segment, if CRC and tx_markers are off */
 };
 
-/* The role of the transmitter, which one has at a time. */
+/* The role of the transmitter, which only one context has at a time. */
 enum srn_tx_role {
 	SRN_TX_FREE,
 	SRN_TX_TAKEN,
-	SRN_TX_KICKED,	/* taken, and whoever has it looks once more before it gives it back */
+	SRN_TX_KICKED,	/* taken, and its owner looks once more before it gives the role back */
 };
 
 struct srn_stream {
 	const struct srn_stream_ops *ops;
 	struct socket *sock;
 	struct srn_counters __percpu *counters;
-	struct mem_cgroup *payer;	/* whose memory it takes, NULL: the kernel's */
+	struct mem_cgroup *payer;	/* charged for the stream's memory; NULL: the kernel's */
 
 	/* Transmit: fields of the active transmitter. */
 	atomic_t tx_role ____cacheline_aligned;	/* enum srn_tx_role */
@@ -162,12 +168,12 @@ struct srn_stream {
 	/* Receive: fields of the receiver. */
 	struct srn_fpdu_parser parser ____cacheline_aligned;
 	bool rx_stopped;
-	bool rx_starved;		/* the rest waits in the socket until there is memory for */
-	u8 rx_event;			/* this, enum srn_fpdu_event_type */
+	bool rx_starved;		/* input waits in the socket until @rx_event has memory */
+	u8 rx_event;			/* event without memory: enum srn_fpdu_event_type */
 	u32 rx_wanted;			/* bytes at hand that have to be reassembled */
 	struct srn_reassembly *reassembly;	/* payload whose CRC is not known yet */
 	struct srn_tally rx_tally;
-	struct delayed_work rx_work;	/* ends rx_starved */
+	struct delayed_work rx_work;	/* tries to end @rx_starved */
 	struct srn_term_code term;	/* valid once ended with a violation */
 	u8 term_header[SRN_MAX_HEADER];
 	u8 term_header_len;
@@ -180,7 +186,7 @@ void srn_stream_attach(struct srn_stream *s, struct socket *sock,
 void srn_stream_detach(struct srn_stream *s);
 void srn_stream_exit(struct srn_stream *s);
 void srn_stream_start(struct srn_stream *s);
-/* Is there a transmitter, or one to come? It may have looked for work for the last time. */
+/* Is there a transmitter, now or soon? It may already have looked for work for the last time. */
 static inline bool srn_stream_transmits(const struct srn_stream *s)
 {
 	return atomic_read(&s->tx_role) != SRN_TX_FREE;
@@ -190,7 +196,7 @@ void srn_stream_shutdown(struct srn_stream *s);
 void srn_stream_drain(struct srn_stream *s);
 struct socket *srn_stream_stop(struct srn_stream *s, const u8 *terminate, u32 terminate_len);
 
-/* Until memory that was short is asked for again. */
+/* How long to wait before memory that was short is asked for again. */
 #define SRN_RETRY_DELAY	msecs_to_jiffies(10)
 
 #endif /* SRN_STREAM_H */

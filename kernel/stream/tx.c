@@ -13,21 +13,24 @@
 #include "tx.h"
 
 /*
- * Rounds by one caller before a worker takes over, and by a worker before the others on
- * its CPU have their turn. Fewer in softirq, which nobody can interrupt, and fewest where a
- * caller keeps bottom halves off for it.
+ * A caller transmits for so many rounds before a worker takes over, and a worker before others on
+ * its CPU have their turn. There are fewer in softirq, which no task can interrupt, and fewest
+ * where a caller keeps bottom halves disabled for it.
  */
 #define MAX_ROUNDS	64
 #define MAX_ROUNDS_SOFTIRQ 8
 #define MAX_ROUNDS_ATOMIC 2
 #define TERMINATE_TIMEOUT (2 * HZ)
 
-/* Work requests for which bottom halves wait; and of a batch, where one may not sleep. */
+/*
+ * Bottom halves are let in after so many work requests. A batch ends after as many where the
+ * transmitter may not sleep.
+ */
 #define MAX_IN_A_ROW	64
 
 /*
- * Bytes after which a batch is closed: what TCP makes one buffer of, so that no rest of it
- * goes through the stack by itself.
+ * A batch is closed at the size of one TCP buffer, so that no remainder of it goes through the
+ * stack by itself.
  */
 static u32 batch_limit(const struct sock *sk)
 {
@@ -40,7 +43,7 @@ static u32 batch_limit(const struct sock *sk)
 	return min_t(u32, max(segments, 1u) * mss, SRN_BATCH_BYTES);
 }
 
-/* Between two messages, with no memory access open. It changes nothing in softirq. */
+/* Called between two messages, with no memory access open. It has no effect in softirq. */
 static void let_softirqs_in(void)
 {
 	rcu_read_unlock();
@@ -50,8 +53,8 @@ static void let_softirqs_in(void)
 }
 
 /*
- * The next message. Many requests in a row that need no bytes are a reason to close the batch:
- * others have their turn then. Return: SRN_TX_MESSAGE, or why there is none.
+ * Get the next message. After many requests in a row that need no bytes the batch is closed, so
+ * that others have their turn. Return: SRN_TX_MESSAGE, or why there is no message.
  */
 static enum srn_tx_verdict next_message(struct srn_stream *s, u32 *asked)
 {
@@ -109,7 +112,7 @@ static void tx_fail(struct srn_stream *s, int err)
 	s->ops->ended(s, err == -EFAULT ? SRN_END_LOCAL : SRN_END_BROKEN);
 }
 
-/* ROUND_SLEEP: as ROUND_MORE, but only where one may sleep. */
+/* ROUND_SLEEP: there is more to do, but only where the transmitter may sleep. */
 enum round_result { ROUND_MORE, ROUND_STOP, ROUND_SLEEP, ROUND_NO_MEMORY };
 
 static enum round_result tx_push(struct srn_stream *s, bool may_sleep)
@@ -123,8 +126,8 @@ static enum round_result tx_push(struct srn_stream *s, bool may_sleep)
 		srn_count(s->counters, SRN_COUNT_SENDMSG);
 	}
 	/*
-	 * Either the socket is full, and the peer will make room, or TCP had no
-	 * memory. It calls sk_write_space() in both cases, also where nothing is in flight.
+	 * Either the socket is full, and the peer will make room, or TCP had no memory. TCP calls
+	 * sk_write_space() in both cases, even if nothing is in flight.
 	 */
 	if (ret == -EAGAIN) {
 		srn_count(s->counters, SRN_COUNT_SOCKET_FULL);
@@ -144,7 +147,7 @@ static enum round_result tx_push(struct srn_stream *s, bool may_sleep)
 }
 
 /**
- * srn_tx_refers - is there anything of a region in the batch that is being built?
+ * srn_tx_refers - does the batch that is being built refer to a region?
  * @s: stream
  * @mem: region
  *
@@ -173,7 +176,7 @@ static enum round_result tx_round(struct srn_stream *s, bool may_sleep)
 	s->batch = srn_batch_get(s->payer, may_sleep);
 	if (!s->batch) {
 		srn_count(s->counters, SRN_COUNT_NO_MEMORY);
-		/* A worker may look for memory. */
+		/* A worker may sleep in order to get memory. */
 		return may_sleep ? ROUND_NO_MEMORY : ROUND_SLEEP;
 	}
 	before = s->framer;
@@ -196,7 +199,7 @@ static enum round_result tx_round(struct srn_stream *s, bool may_sleep)
 	return verdict == SRN_TX_SLEEP ? ROUND_SLEEP : ROUND_MORE;
 }
 
-/* Rounds until there is no more to do, or until somebody else has to go on. */
+/* Run rounds until there is no more to do, or until somebody else has to go on. */
 static enum round_result tx_rounds(struct srn_stream *s, int *left, bool may_sleep)
 {
 	enum round_result result = ROUND_MORE;
@@ -215,13 +218,13 @@ static enum round_result tx_rounds(struct srn_stream *s, int *left, bool may_sle
 	return ROUND_STOP;
 }
 
-/* Called by whoever found no transmitter: it is the transmitter now. */
+/* Whoever found no transmitter calls this, and is the transmitter from then on. */
 static void tx_run(struct srn_stream *s, int left, bool may_sleep)
 {
 	enum round_result result;
 
 	do {
-		/* Ordered: what a kick before this was for is seen from here on. */
+		/* A full barrier: the work that an earlier kick announced is seen from here on. */
 		atomic_xchg(&s->tx_role, SRN_TX_TAKEN);
 		result = tx_rounds(s, &left, may_sleep);
 		if (result != ROUND_STOP) {
@@ -236,7 +239,7 @@ static void tx_run(struct srn_stream *s, int left, bool may_sleep)
 	wake_up_var(&s->tx_role);
 }
 
-/* Memory is written back through streams: none waits for that. */
+/* Memory may be written back through a stream, so no stream may wait for write-back. */
 static void tx_run_here(struct srn_stream *s)
 {
 	unsigned int noio = memalloc_noio_save();
@@ -245,7 +248,7 @@ static void tx_run_here(struct srn_stream *s)
 	memalloc_noio_restore(noio);
 }
 
-/* Return: nobody had the role, so it is the caller's; else whoever has it looks once more. */
+/* Return: true if the role was free and is now the caller's; else its owner looks once more. */
 static bool tx_kick(struct srn_stream *s)
 {
 	return atomic_xchg(&s->tx_role, SRN_TX_KICKED) == SRN_TX_FREE;
@@ -273,10 +276,11 @@ static void tx_run_softirq(struct srn_stream *s, int rounds)
  * srn_tx_kick_async - there is something to transmit; do it as soon as possible
  * @s: stream
  *
- * Where a softirq could come right now, whatever locks are held, the caller transmits as if in
- * one. Where bottom halves are off, perhaps for the socket's own lock, that is done when they
- * are let in. Where interrupts are off a thread would have to be woken for it: a worker. The
- * same with PREEMPT_RT, where a lock that softirqs take leaves them on.
+ * If a softirq could run right now, the caller transmits as if in one, whatever locks it holds. If
+ * bottom halves are disabled, perhaps for the socket's own lock, a tasklet transmits when they are
+ * enabled again. If interrupts are disabled, a tasklet would need a thread to be woken, so a worker
+ * transmits. With PREEMPT_RT a worker transmits, too: there softirqs stay enabled while a lock is
+ * held that they take.
  *
  * Context: any.
  */
@@ -299,7 +303,7 @@ void srn_tx_kick_async(struct srn_stream *s)
  * srn_tx_kick_later - there is something to transmit, and more will follow soon
  * @s: stream
  *
- * A worker transmits it, with what has been added until the caller lets it run.
+ * A worker transmits it, together with what is added before the caller lets the worker run.
  *
  * Context: any.
  */
@@ -385,7 +389,7 @@ void srn_tx_cleanup(struct srn_stream *s)
 }
 
 /**
- * srn_tx_release - let go of what is pending
+ * srn_tx_release - drop the pending batch
  * @s: stream without a transmitter
  *
  * Context: process, sleeps.
@@ -404,7 +408,7 @@ static void count_terminate(struct srn_stream *s, u32 len)
 	srn_tally_flush(s->counters, SRN_TX, &s->tx_tally);
 }
 
-/* Finish the pending batch. Its memory must not be held while the peer is waited for. */
+/* Finish the pending batch. Its memory must not be held while this waits for the peer. */
 static int push_until(struct srn_stream *s, unsigned long end)
 {
 	int ret;

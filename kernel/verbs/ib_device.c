@@ -52,8 +52,8 @@ static void srn_dealloc_ucontext(struct ib_ucontext *ibuc)
 }
 
 /*
- * Mapped rings are plain memory of their own that lives as long as it is mapped,
- * and the queue pairs behind them have been failed before: nothing is left to cut.
+ * Mapped rings are ordinary memory that lives for as long as it is mapped, and the queue pairs
+ * behind them have been failed by now: no mapping has to be revoked.
  */
 static void srn_disassociate_ucontext(struct ib_ucontext *ibuc)
 {
@@ -75,7 +75,7 @@ static int srn_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 	return 0;
 }
 
-/* The module's version, in the form in which user space takes it apart again. */
+/* The module's version, packed in the way in which user space unpacks it. */
 static u64 fw_version(void)
 {
 	unsigned int major, minor, sub;
@@ -89,7 +89,7 @@ static u64 fw_version(void)
 static int srn_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 			    struct ib_udata *udata)
 {
-	/* Since 7.2 the core asks for itself, too, without @udata. */
+	/* Since 7.2 the core also asks for its own purposes, without @udata. */
 	int ret = srn_abi_request(to_srn_dev(ibdev), udata, NULL, 0);
 
 	if (ret)
@@ -117,7 +117,7 @@ static int srn_query_device(struct ib_device *ibdev, struct ib_device_attr *attr
 	attr->max_qp_rd_atom = SRN_MAX_READ_DEPTH;
 	attr->max_qp_init_rd_atom = SRN_MAX_READ_DEPTH;
 	attr->max_res_rd_atom = SRN_MAX_READ_DEPTH * SRN_MAX_QP;
-	/* Also for the programs of this host: the bus is locked for it. */
+	/* Atomics are also atomic to the programs of this host: they lock the bus. */
 	attr->atomic_cap = IB_ATOMIC_GLOB;
 	attr->masked_atomic_cap = IB_ATOMIC_NONE;
 	attr->max_srq = SRN_MAX_SRQ;
@@ -133,8 +133,8 @@ static enum ib_mtu netdev_mtu_to_ib(u32 mtu)
 }
 
 /*
- * Speed in the terms of InfiniBand. The core's own helper logs a line each time for a
- * device that does not say how fast it is, which is most virtual ones.
+ * Give the speed in the terms of InfiniBand. The core's own helper logs a line each time for a
+ * device that does not say how fast it is, and most virtual devices do not.
  */
 static void port_speed(struct srn_device *dev, struct ib_port_attr *attr)
 {
@@ -158,7 +158,7 @@ static void port_speed(struct srn_device *dev, struct ib_port_attr *attr)
 	size_t i;
 
 	rtnl_lock();
-	/* Its driver may have let go already of what it would have to look at. */
+	/* The driver of a device that is going away may have freed what this would look at. */
 	if (dev->netdev->reg_state == NETREG_REGISTERED &&
 	    !__ethtool_get_link_ksettings(dev->netdev, &settings) &&
 	    settings.base.speed != (u32)SPEED_UNKNOWN)
@@ -206,7 +206,7 @@ static void srn_get_dev_fw_str(struct ib_device *ibdev, char *str)
 	snprintf(str, IB_FW_VERSION_NAME_MAX, "%s", THIS_MODULE->version ?: "0");
 }
 
-/* Where a node could not be had, empty ones above it have been left in the table. */
+/* If a node could not be allocated, empty nodes above it have been left in the table. */
 static void free_table(struct xarray *table)
 {
 	unsigned long index = 0;
@@ -344,7 +344,7 @@ struct srn_device *srn_ib_device_create(struct net_device *netdev)
 	if (!dev->counters)
 		goto err_device;
 	dev->cm_wq = alloc_ordered_workqueue("softrnic_cm_%s", WQ_MEM_RECLAIM, netdev->name);
-	/* It waits for the core's, which is not made for reclaiming memory. */
+	/* Not WQ_MEM_RECLAIM: its work waits for the core's workqueue, which is not either. */
 	dev->report_wq = alloc_workqueue("softrnic_report_%s", WQ_UNBOUND, WQ_UNBOUND_MAX_ACTIVE,
 					 netdev->name);
 	if (!dev->cm_wq || !dev->report_wq)
@@ -428,7 +428,7 @@ int srn_ib_device_register(struct srn_device *dev, const char *name)
  */
 void srn_ib_device_free(struct srn_device *dev)
 {
-	/* The core may have registered it, with listeners, before it changed its mind. */
+	/* The core may have registered the device and opened listeners before it failed. */
 	end_connections(dev);
 	let_go(dev);
 	/* There is nothing yet that the driver would have to undo. */

@@ -26,8 +26,8 @@ static bool carries_ip(const struct net_device *netdev)
 }
 
 /*
- * The notifier finds links that are registered. So a network device that left while its
- * link was being registered is looked for here.
+ * The notifier finds only links that are registered. So this checks for a network device that left
+ * while its link was being registered.
  */
 static bool remove_if_stranded(struct net_device *netdev, const struct net *net)
 {
@@ -54,7 +54,7 @@ static int new_link(const char *name, struct net_device *netdev)
 	const struct net *net;
 	int ret;
 
-	/* To rdma_cm 127.0.0.1 is no address of a device but a wildcard. */
+	/* rdma_cm treats 127.0.0.1 as a wildcard, not as the address of a device. */
 	if (netdev->flags & IFF_LOOPBACK) {
 		pr_notice("softrnic: %s: rdma_cm resolves no loopback address; add the link on a dummy device instead, its own address is reached without a network\n",
 			  netdev->name);
@@ -77,7 +77,7 @@ static int new_link(const char *name, struct net_device *netdev)
 		return PTR_ERR(dev);
 	net = dev->net;
 	ret = srn_ib_device_register(dev, name);
-	/* The core's word for a name that is taken says nothing to a user. */
+	/* The core's error for a name that is taken means nothing to a user. */
 	if (ret == -ENFILE)
 		ret = -EEXIST;
 	if (ret) {
@@ -125,7 +125,7 @@ static int netdev_event(struct notifier_block *nb, unsigned long event, void *ar
 		strscpy(dev->ibdev.iw_ifname, netdev->name, sizeof(dev->ibdev.iw_ifname));
 		break;
 	case NETDEV_UNREGISTER:
-		/* Also when it moves to another network namespace. */
+		/* This also comes when the device moves to another network namespace. */
 		ib_unregister_device_queued(&dev->ibdev);
 		break;
 	}

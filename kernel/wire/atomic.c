@@ -61,12 +61,12 @@ bool srn_atomic_known(const struct srn_atomic *a)
 }
 
 /**
- * srn_atomic_result - what an atomic operation makes of a value
+ * srn_atomic_result - compute the result of an atomic operation
  * @a: known request
  * @original: the value that it finds
  *
- * A bit of an addition's mask is the top of a field, which carries nothing into the
- * next. RFC 7306 sections 5.1.1 and 5.1.2. Any context.
+ * A bit that is set in an addition's mask is the top bit of a field, which carries nothing into the
+ * next field. RFC 7306 sections 5.1.1 and 5.1.2. Any context.
  *
  * Return: the value to store.
  */

@@ -15,7 +15,7 @@ enum srn_atomic_opcode {
 };
 
 #define SRN_ATOMIC_CODE_MASK	0xfu
-/* What an atomic works on, in bytes; also its alignment. */
+/* Size and alignment, in bytes, of what an atomic works on. */
 #define SRN_ATOMIC_SIZE		8
 
 /* Payload of an Atomic Request, RFC 7306 section 5.2.1. */
@@ -36,7 +36,7 @@ struct srn_wire_atomic_response {
 	__be64 original;
 } __packed;
 
-/* Payload of Immediate Data, RFC 7306 section 6.2; verbs know the first half of it. */
+/* Payload of Immediate Data, RFC 7306 section 6.2; verbs use only the first half of it. */
 struct srn_wire_immediate {
 	__be32 data;
 	__be32 reserved;

@@ -7,11 +7,10 @@
 /**
  * srn_fpdu_mulpdu - largest ULPDU for an effective MSS
  * @mss: bytes of TCP payload in one segment
- * @markers: they take their share of it
+ * @markers: the stream has markers, which take a part of @mss
  *
- * An FPDU of this ULPDU fills @mss as far as its 4-byte granularity allows, so
- * that segmentation offload cuts the stream at FPDU boundaries (RFC 5044
- * section 4.5).
+ * An FPDU with a ULPDU of this length fills @mss as far as the 4-byte granularity of FPDUs
+ * allows, so that segmentation offload cuts the stream at FPDU boundaries (RFC 5044 section 4.5).
  *
  * Return: bytes.
  */
@@ -30,7 +29,7 @@ u32 srn_fpdu_mulpdu(u32 mss, bool markers)
  * srn_fpdu_put_trailer - write padding and CRC of an FPDU
  * @out: where to, %SRN_MAX_TRAILER bytes
  * @ulpdu_and_length: bytes before the padding
- * @with_crc: CRC is on; else its field is zero
+ * @with_crc: CRC is on; otherwise the CRC field is zero
  * @crc: running CRC32C over the bytes before the padding
  *
  * Return: bytes written.
@@ -74,7 +73,7 @@ static u32 ulpdu_length(const u8 *bytes)
 	return bytes[0] << 8 | bytes[1];
 }
 
-/* Bytes of length field and header that are needed, as far as known by now. */
+/* Return: bytes of length field and header that are needed, as far as is known by now. */
 static u32 header_need(const u8 *bytes, u32 have)
 {
 	if (have < SRN_MPA_LENGTH + 1)
@@ -90,9 +89,8 @@ static bool crc_matches(u32 crc, const u8 *trailer, u32 pad)
 }
 
 /*
- * Where the whole FPDU lies in this piece of input, as it does whenever the
- * sender keeps FPDUs within TCP segments, its CRC is checked before a single
- * byte of it is interpreted or placed.
+ * If the whole FPDU lies in this piece of input, as it does whenever the sender keeps FPDUs within
+ * TCP segments, its CRC is checked before a single byte of it is interpreted or placed.
  */
 static int verify_early(struct srn_fpdu_parser *p, const u8 *data, u32 len)
 {
@@ -110,7 +108,7 @@ static int verify_early(struct srn_fpdu_parser *p, const u8 *data, u32 len)
 	return 0;
 }
 
-/* Collect length field and header. Return: bytes used; ev says HEADER when they are whole. */
+/* Collect length field and header. Return: bytes used; @ev is HEADER once both are complete. */
 static u32 collect_header(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 			  struct srn_fpdu_event *ev)
 {
@@ -122,7 +120,7 @@ static u32 collect_header(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 		if (!take)
 			return used;
 		memcpy(p->header + p->have, data + used, take);
-		/* A marker may lie within the header: sum up as it comes. */
+		/* A marker may lie within the header, so the CRC is computed in wire order. */
 		if (p->markers && p->with_crc)
 			p->crc = crc32c(p->crc, data + used, take);
 		p->have += take;
@@ -199,7 +197,7 @@ static u32 parse_trailer(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 
 	if (take > len)
 		take = len;
-	/* Nobody looks at one that is whole and checked. */
+	/* Nobody looks at a trailer that is complete and has been checked. */
 	if (take < p->trailer_len || srn_fpdu_in_doubt(p))
 		memcpy(p->trailer + p->have, data, take);
 	p->have += take;
@@ -213,7 +211,7 @@ static u32 parse_trailer(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 		fail(p, ev, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_CRC));
 		return take;
 	}
-	/* With CRC on, only now is it known that the marker came as it was sent. */
+	/* With CRC on, it is known only now that the marker has arrived as it was sent. */
 	if (p->marker_wrong) {
 		fail(p, ev, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_LENGTH_MARKER));
 		return take;
@@ -247,7 +245,7 @@ static u32 parse_unmarked(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 	}
 }
 
-/* A marker is complete. It stands in front of the next FPDU or in the one in hand. */
+/* A marker is complete. It lies in front of the next FPDU or within the current one. */
 static bool marker_is_right(struct srn_fpdu_parser *p)
 {
 	bool between = p->stage == SRN_STAGE_HEADER && !p->have;
@@ -263,7 +261,7 @@ static bool marker_is_right(struct srn_fpdu_parser *p)
 	return (u32)(p->marker[2] << 8 | (p->marker[3] & ~3)) == (between ? 0 : at - p->fpdu);
 }
 
-/* Return: bytes of a marker taken, 0 where none is due. */
+/* Return: bytes of a marker that were taken, 0 if none is due. */
 static u32 take_marker(struct srn_fpdu_parser *p, const u8 *data, u32 len)
 {
 	u32 take = SRN_MARKER_LEN - p->marker_have;
@@ -312,7 +310,7 @@ static u32 parse_marked(struct srn_fpdu_parser *p, const u8 *data, u32 len,
  *
  * Call it again with the rest until it asks for more. An FPDU gives one HEADER,
  * PAYLOAD events that cover its payload in order (none if it is empty), and one
- * END. Payload is handed out in place. Where an FPDU lies in one piece its CRC is
+ * END. Payload is handed out in place. If an FPDU lies in one piece its CRC is
  * checked before HEADER, otherwise before END. After ERROR the parser is broken
  * for good. RFC 5044 sections 4 and 4.3. Any context.
  *
@@ -326,8 +324,8 @@ u32 srn_fpdu_parse(struct srn_fpdu_parser *p, const u8 *data, u32 len, struct sr
 }
 
 /*
- * Does a whole FPDU lie here, with a good CRC where that is on? Return: its bytes, *@body of them
- * in front of the padding; 0 if not. @len covers the length field at least.
+ * Does a whole FPDU lie here, with a good CRC if that is on? Return: its length in bytes, of which
+ * *@body lie in front of the padding; 0 if not. @len covers the length field at least.
  */
 static inline u32 whole_fpdu(const struct srn_fpdu_parser *p, const u8 *data, u32 len, u32 *body)
 {
@@ -343,16 +341,16 @@ static inline u32 whole_fpdu(const struct srn_fpdu_parser *p, const u8 *data, u3
 }
 
 /**
- * srn_fpdu_parse_whole - an FPDU that lies in one piece, in one step
- * @p: parser; afterwards it has the header and payload_len of this FPDU, and is behind it
+ * srn_fpdu_parse_whole - parse an FPDU that lies in one piece, in one step
+ * @p: parser; afterwards it has the header and payload_len of this FPDU, and has passed it
  * @data: the stream's next bytes; the payload is at header_len
  * @len: how many
  *
- * Most FPDUs of short messages are such. What is anything else, is wrong, or lies among markers
- * is left to srn_fpdu_parse(), which says what it is. That also takes the same bytes once more, if
- * nothing has been done with them. Any context.
+ * Most FPDUs of short messages lie in one piece. An FPDU that does not, is wrong, or lies among
+ * markers is left to srn_fpdu_parse(), which says what it is. srn_fpdu_parse() may also be given
+ * the same bytes once more, if nothing has been done with them. Any context.
  *
- * Return: bytes of the FPDU, 0 if there is none of the kind.
+ * Return: length of the FPDU in bytes, 0 if no such FPDU lies here.
  */
 u32 srn_fpdu_parse_whole(struct srn_fpdu_parser *p, const u8 *data, u32 len)
 {
@@ -392,18 +390,18 @@ static bool goes_on(const struct srn_fpdu_parser *p, const u8 *data, u64 *offset
 }
 
 /**
- * srn_fpdu_parse_continuation - a whole FPDU in the middle of a message, in one step
- * @p: parser; it stays as it is, and goes on behind this FPDU
+ * srn_fpdu_parse_continuation - parse a whole FPDU in the middle of a message, in one step
+ * @p: parser; it is left unchanged, and continues behind this FPDU
  * @data: the stream's next bytes
  * @len: how many
- * @m: what it holds
+ * @m: what the FPDU holds
  *
- * Most of a long message is such FPDUs: control bytes, STag, queue and number are those of
- * the FPDU before, which has been checked, and only the offset is another. What is anything
- * else, is wrong, lies in pieces or among markers is left to srn_fpdu_parse(), which says
+ * Most of a long message consists of such FPDUs: their control bytes, STag, queue and MSN are
+ * those of the FPDU before, which has been checked, and only the offset differs. An FPDU that is
+ * anything else, is wrong, lies in pieces or among markers is left to srn_fpdu_parse(), which says
  * what it is. Any context.
  *
- * Return: bytes of the FPDU, 0 if there is none of the kind.
+ * Return: length of the FPDU in bytes, 0 if no such FPDU lies here.
  */
 u32 srn_fpdu_parse_continuation(const struct srn_fpdu_parser *p, const u8 *data, u32 len,
 				struct srn_fpdu_continuation *m)

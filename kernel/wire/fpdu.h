@@ -24,12 +24,12 @@
 #define SRN_MAX_ULPDU		64768u
 #define SRN_MAX_FPDU		(SRN_MPA_LENGTH + SRN_MAX_ULPDU + 2 + SRN_CRC_LEN)
 
-/* Smallest MSS that is taken at its word: RFC 5044 section 4.5 wants 128. */
+/* A smaller MSS is treated as this one. RFC 5044 section 4.5 demands 128. */
 #define SRN_MIN_MSS		256u
 
 /*
- * What a sender knows of the receiver's segment boundaries: MULPDU, the largest
- * ULPDU so that the FPDU fits an effective MSS.
+ * What a sender knows of the receiver's segment boundaries: MULPDU, the largest ULPDU whose FPDU
+ * fits an effective MSS.
  */
 u32 srn_fpdu_mulpdu(u32 mss, bool markers);
 
@@ -71,9 +71,9 @@ struct srn_fpdu_parser {
 	bool with_crc;
 	bool markers;		/* the peer inserts them */
 
-	/* of the FPDU in hand */
-	u8 stage;
-	bool crc_verified;	/* before anything of it was placed */
+	/* of the current FPDU */
+	u8 stage;		/* enum srn_fpdu_stage */
+	bool crc_verified;	/* the CRC was checked before anything was placed */
 	bool midst;		/* between two FPDUs of one message */
 	u8 have;		/* bytes of header or trailer collected */
 	u8 trailer_len;
@@ -87,17 +87,17 @@ struct srn_fpdu_parser {
 
 	/* with markers */
 	u32 position;		/* in the stream; wraps */
-	u32 fpdu;		/* where the FPDU in hand has its length field */
+	u32 fpdu;		/* position of the length field of the current FPDU */
 	u8 marker_have;
 	u8 marker[SRN_MARKER_LEN];
-	bool marker_wrong;	/* one in the FPDU in hand does not point to its start */
+	bool marker_wrong;	/* a marker in the current FPDU does not point to its start */
 	u8 trailer_summed;	/* bytes of the trailer that are in the CRC already */
 };
 
 /* An FPDU that goes on where the one before it ended, and does not end the message. */
 struct srn_fpdu_continuation {
 	const u8 *payload;
-	u32 len;		/* of it, at least 1 */
+	u32 len;		/* bytes at @payload, at least 1 */
 	u64 offset;		/* TO or MO */
 };
 
@@ -114,7 +114,7 @@ static inline bool srn_fpdu_at_boundary(const struct srn_fpdu_parser *p)
 	return p->stage == SRN_STAGE_HEADER && !p->have && !p->marker_have;
 }
 
-/* Is it unknown as yet whether the FPDU in hand came as it was sent? */
+/* Is it still unknown whether the current FPDU has arrived as it was sent? */
 static inline bool srn_fpdu_in_doubt(const struct srn_fpdu_parser *p)
 {
 	return p->with_crc && !p->crc_verified;

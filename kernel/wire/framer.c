@@ -8,7 +8,7 @@
 /**
  * srn_framer_init - prepare for the first byte of a stream
  * @f: framer
- * @with_crc: CRC is on; else its field is zero
+ * @with_crc: CRC is on; otherwise the CRC field is zero
  * @markers: the peer wants markers
  */
 void srn_framer_init(struct srn_framer *f, bool with_crc, bool markers)
@@ -57,7 +57,7 @@ u32 srn_framer_begin(struct srn_framer *f, u8 *out)
 /**
  * srn_framer_put - add bytes to an FPDU, from its length field on
  * @f: framer
- * @out: where to; room for @len bytes and %SRN_MAX_MARKERS of them
+ * @out: where to; room for @len bytes and %SRN_MAX_MARKERS(@len) markers
  * @data: bytes; each is read once
  * @len: how many
  *

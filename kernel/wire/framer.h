@@ -7,9 +7,9 @@
  *	n += srn_framer_put(f, out + n, header and payload, piece by piece);
  *	n += srn_framer_end(f, out + n);
  *
- * A marker is 4 bytes: 16 of zero, then how far the FPDU's length field lies back. It
- * stands at each 512th byte of the stream, counted from the first FPDU, and counts as
- * part of the FPDU that it is in or in front of.
+ * A marker has 4 bytes: 16 zero bits, then the distance back to the FPDU's length field. There is
+ * a marker at each 512th byte of the stream, counted from the first FPDU. It counts as part of the
+ * FPDU in which, or in front of which, it lies.
  */
 #ifndef SRN_WIRE_FRAMER_H
 #define SRN_WIRE_FRAMER_H
@@ -19,15 +19,15 @@
 #define SRN_MARKER_LEN		4u
 #define SRN_MARKER_INTERVAL	512u
 
-/* Markers among @len bytes of an FPDU, at most. */
+/* The most markers that can lie among @len bytes of an FPDU. */
 #define SRN_MAX_MARKERS(len)	((len) / (SRN_MARKER_INTERVAL - SRN_MARKER_LEN) + 2)
 
 struct srn_framer {
 	bool with_crc;
 	bool markers;
 	u32 position;		/* in the stream; wraps */
-	u32 fpdu;		/* where the length field of the FPDU in hand is */
-	u32 length;		/* bytes of it up to here, without markers */
+	u32 fpdu;		/* position of the length field of the current FPDU */
+	u32 length;		/* bytes of the current FPDU so far, without markers */
 	u32 crc;
 };
 

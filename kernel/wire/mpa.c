@@ -83,7 +83,7 @@ int srn_mpa_get_enhanced(const u8 *bytes, u32 len, struct srn_mpa_frame *f)
 	f->ird = ird & WORD_DEPTH;
 	f->ord = ord & WORD_DEPTH;
 	f->peer_to_peer = ird & WORD_HIGH;
-	/* Without the peer-to-peer flag the others have no meaning. */
+	/* Without the peer-to-peer flag the RTR flags have no meaning. */
 	f->rtr_send = f->peer_to_peer && (ird & WORD_LOW);
 	f->rtr_write = f->peer_to_peer && (ord & WORD_HIGH);
 	f->rtr_read = f->peer_to_peer && (ord & WORD_LOW);
@@ -94,7 +94,7 @@ int srn_mpa_get_enhanced(const u8 *bytes, u32 len, struct srn_mpa_frame *f)
  * srn_mpa_put_frame - write a set-up frame without the ULP's private data
  * @out: where to, %SRN_MPA_FRAME + %SRN_MPA_ENHANCED bytes
  * @f: what to say; its private_len is not used
- * @ulp_private_len: bytes of private data that the caller sends behind it
+ * @ulp_private_len: bytes of private data that the caller sends after the frame
  *
  * Return: bytes written.
  */
@@ -112,7 +112,7 @@ u32 srn_mpa_put_frame(u8 *out, const struct srn_mpa_frame *f, u32 ulp_private_le
 	memcpy(out, &w, sizeof(w));
 	if (!f->enhanced)
 		return sizeof(w);
-	/* Without the peer-to-peer flag the others must be clear. */
+	/* Without the peer-to-peer flag the RTR flags must be clear. */
 	e.ird = cpu_to_be16((f->ird & WORD_DEPTH) | (f->peer_to_peer ? WORD_HIGH : 0) |
 			    (f->peer_to_peer && f->rtr_send ? WORD_LOW : 0));
 	e.ord = cpu_to_be16((f->ord & WORD_DEPTH) |

@@ -22,7 +22,7 @@ struct srn_mpa_frame {
 	bool crc;		/* the sender wants CRC */
 	bool reject;		/* reply only */
 	u8 revision;		/* 1 or 2; other values decode as they are */
-	u16 private_len;	/* bytes behind the frame, enhanced data included */
+	u16 private_len;	/* bytes that follow the frame, enhanced data included */
 
 	/* revision 2 with its S bit */
 	bool enhanced;

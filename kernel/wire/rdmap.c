@@ -127,12 +127,12 @@ void srn_rdmap_get_header(const u8 *bytes, struct srn_rdmap_header *h)
 }
 
 /**
- * srn_rdmap_check_header - what can be told from a header alone
+ * srn_rdmap_check_header - check what a header alone can tell
  * @h: decoded header
  * @term: reason, set on failure
  *
- * Versions, opcode, and that model and queue are those of the opcode
- * (RFC 5041 section 7, RFC 5040 section 7). Any context.
+ * This checks versions and opcode, and that the header has the opcode's buffer model (tagged or
+ * untagged) and queue (RFC 5041 section 7, RFC 5040 section 7). Any context.
  *
  * Return: 0, or -EPROTO.
  */
@@ -163,7 +163,7 @@ int srn_rdmap_check_header(const struct srn_rdmap_header *h, struct srn_term_cod
 
 /**
  * srn_rdmap_check_untagged - is this the segment that the queue expects?
- * @q: next expected message of the header's queue
+ * @q: the header's queue, with the message that it expects next
  * @h: checked header
  * @payload: payload bytes of the segment
  * @term: reason, set on failure
@@ -200,7 +200,7 @@ int srn_rdmap_check_untagged(const struct srn_untagged_queue *q, const struct sr
 }
 
 /**
- * srn_rdmap_advance_untagged - account a segment that has been placed
+ * srn_rdmap_advance_untagged - account for a segment that has been placed
  * @q: queue of the segment
  * @payload: its payload bytes
  * @last: it ended its message

@@ -60,7 +60,7 @@ struct srn_wire_untagged {
 	__be16 mpa_len;
 	u8 ddp_ctrl;
 	u8 rdmap_ctrl;
-	__be32 inv_stag;	/* or immediate data; reserved in other messages */
+	__be32 inv_stag;	/* STag to invalidate or immediate data, else reserved */
 	__be32 qn;
 	__be32 msn;
 	__be32 mo;
@@ -85,8 +85,8 @@ struct srn_rdmap_header {
 	u32 stag;		/* tagged: data sink; untagged: STag to invalidate, immediate */
 	u32 qn;			/* untagged */
 	u64 to;			/* tagged */
-	u32 msn;
-	u32 mo;
+	u32 msn;		/* untagged */
+	u32 mo;			/* untagged */
 };
 
 /* Why a stream ends: IANA rddp registry, RFC 5040 section 4.8. */
@@ -155,7 +155,7 @@ struct srn_term_code {
 /* Static properties of an opcode, used by both directions. */
 struct srn_opcode_info {
 	const char *name;
-	bool known;		/* spoken by this implementation */
+	bool known;		/* this implementation supports it */
 	bool tagged;
 	u8 qn;			/* untagged */
 	u8 ctl_len;		/* exact payload length, 0: any */
@@ -181,7 +181,7 @@ struct srn_untagged_queue {
 
 struct srn_terminate {
 	struct srn_term_code code;
-	bool has_header;		/* the offending DDP header follows */
+	bool has_header;		/* @header is the DDP header at fault */
 	struct srn_rdmap_header header;
 };
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What the segments of a stream have to follow upon.
+ * The order in which the segments of a stream have to come.
  */
 #include "sequence.h"
 
 /**
  * srn_sequence_init - prepare for the first segment of a stream
  * @q: sequence
- * @rtr_read: an empty Read of ours, of which nobody else knows, is going to be answered
+ * @rtr_read: our ready message is an empty Read, which is no request of the layer above, and will
+ *	be answered
  * @rtr_send_may_come: an empty Send as the first message is the peer's ready message
  */
 void srn_sequence_init(struct srn_sequence *q, bool rtr_read, bool rtr_send_may_come)
@@ -21,7 +22,7 @@ void srn_sequence_init(struct srn_sequence *q, bool rtr_read, bool rtr_send_may_
 	q->rtr_send_may_come = rtr_send_may_come;
 }
 
-/* In order, and as much as was asked for. */
+/* Does the segment continue the response to the oldest Read, with no more than was asked for? */
 static int check_read_response(struct srn_sequence *q, const struct srn_rdmap_header *h,
 			       u32 payload, const struct srn_request *oldest,
 			       struct srn_term_code *term)
@@ -43,7 +44,7 @@ static int check_read_response(struct srn_sequence *q, const struct srn_rdmap_he
 
 /**
  * srn_sequence_check - may this segment come now?
- * @q: sequence; knows from here on whether the segment is a ready message
+ * @q: sequence; from here on it knows whether the segment is a ready message
  * @h: header, valid in itself (srn_rdmap_check_header())
  * @payload: bytes that follow
  * @oldest: request that a response would have to answer
@@ -58,7 +59,7 @@ int srn_sequence_check(struct srn_sequence *q, const struct srn_rdmap_header *h,
 {
 	bool empty = !payload && h->last;
 
-	/* It has a number but is no message. */
+	/* A ready message has a place in the sequence, but is not delivered as a message. */
 	q->rtr = empty && ((h->opcode == SRN_OP_SEND && q->rtr_send_may_come) ||
 			   (h->opcode == SRN_OP_READ_RESPONSE && q->rtr_read && !q->read_open));
 	q->rtr_send_may_come = false;
@@ -76,7 +77,7 @@ int srn_sequence_check(struct srn_sequence *q, const struct srn_rdmap_header *h,
 		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER, SRN_UNTAGGED_TOO_LONG);
 		return -EPROTO;
 	}
-	/* The longest one fits every segment. */
+	/* The longest Terminate fits in any segment. */
 	if (h->opcode == SRN_OP_TERMINATE && !h->last) {
 		*term = SRN_TERM(SRN_LAYER_RDMAP, SRN_RDMAP_REMOTE_OPERATION,
 				 SRN_OPER_UNSPECIFIED);
@@ -86,16 +87,17 @@ int srn_sequence_check(struct srn_sequence *q, const struct srn_rdmap_header *h,
 }
 
 /**
- * srn_sequence_continue - a segment that goes on where another ended, and does not end the message
+ * srn_sequence_continue - take a segment that continues a message without ending it
  * @q: sequence
- * @before: header of the segment before, which was allowed, is complete and not the last one;
- *	this one's differs in its offset only
- * @offset: TO or MO of this one
- * @payload: its payload bytes
+ * @before: header of the previous segment, which was allowed, is complete and not the last one of
+ *	its message; the header of this segment differs only in its offset
+ * @offset: TO or MO of this segment
+ * @payload: payload bytes of this segment
  *
  * Any context.
  *
- * Return: false if something is wrong with it: nothing is changed, srn_sequence_check() knows what.
+ * Return: false if something is wrong with the segment; nothing has changed then, and
+ * srn_sequence_check() says what is wrong.
  */
 bool srn_sequence_continue(struct srn_sequence *q, const struct srn_rdmap_header *before,
 			   u64 offset, u32 payload)
@@ -112,14 +114,14 @@ bool srn_sequence_continue(struct srn_sequence *q, const struct srn_rdmap_header
 }
 
 /**
- * srn_sequence_advance - a segment that was allowed is complete
+ * srn_sequence_advance - account for a segment that was allowed and is complete
  * @q: sequence
  * @h: its header
  * @payload: its payload bytes
  *
  * Any context.
  *
- * Return: is there a message to be delivered?
+ * Return: true if there is a message to be delivered.
  */
 bool srn_sequence_advance(struct srn_sequence *q, const struct srn_rdmap_header *h, u32 payload)
 {
