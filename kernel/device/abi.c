@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Requests of the provider, and answers to it.
+ * Requests from the provider, and responses to it.
  */
 #include <linux/minmax.h>
 #include <rdma/uverbs_ioctl.h>
@@ -27,8 +27,8 @@ int srn_abi_refuse(struct srn_device *dev)
  * @req: request, all of it zero; NULL if @size is 0
  * @size: its size; what an older user does not send stays zero
  *
- * A newer user may send more than this module knows. If it asks for something there it is refused:
- * it would otherwise rely on something that does not happen.
+ * A newer user may send more than this module knows. If the unknown part asks for something, the
+ * request is refused: otherwise the user would rely on something that does not happen.
  *
  * Context: process.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Requests of the provider, and answers to it: uapi/softrnic-abi.h has their structures.
+ * Requests from the provider, and responses to it: uapi/softrnic-abi.h has their structures.
  */
 #ifndef SRN_ABI_H
 #define SRN_ABI_H

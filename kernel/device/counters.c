@@ -8,7 +8,7 @@
 #include "counters.h"
 #include "device.h"
 
-/* What a counter of traffic adds up. */
+/* What a traffic counter adds up. */
 struct traffic_source {
 	u8 direction;
 	bool fpdus;
@@ -108,7 +108,7 @@ static u64 counter_value(struct srn_counters __percpu *counters, size_t index)
 }
 
 /**
- * srn_counters_alloc - counters of a new link
+ * srn_counters_alloc - allocate the counters of a new link
  *
  * Context: process.
  */
@@ -127,9 +127,9 @@ void srn_counters_free(struct srn_counters __percpu *counters)
 }
 
 /**
- * srn_counters_alloc_stats - room for the values, for the core
+ * srn_counters_alloc_stats - allocate room for the values, for the core
  * @ibdev: device
- * @port: its only one
+ * @port: the only port of the device
  *
  * Context: process.
  */
@@ -143,7 +143,7 @@ struct rdma_hw_stats *srn_counters_alloc_stats(struct ib_device *ibdev, u32 port
  * srn_counters_get_stats - fill in the values, for the core
  * @ibdev: device
  * @stats: from srn_counters_alloc_stats()
- * @port: its only one
+ * @port: the only port of the device
  * @index: not used: all are filled in
  *
  * Context: process.

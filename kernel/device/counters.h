@@ -2,8 +2,8 @@
 /*
  * What a link has done, for "rdma statistic show link".
  *
- * Each CPU counts for itself and only a reader adds up, so queue pairs share no cache
- * line with each other for it. Counters of a link run from its creation on.
+ * Each CPU counts for itself and only a reader adds up, so queue pairs share no cache line for
+ * counting. The counters of a link run from its creation on.
  */
 #ifndef SRN_COUNTERS_H
 #define SRN_COUNTERS_H
@@ -23,17 +23,17 @@ enum srn_direction {
 /* Counters of events, in the order in which they are shown. */
 enum srn_counter {
 	SRN_COUNT_CONNECTS,		/* connections that this side has initiated */
-	SRN_COUNT_CONNECT_REFUSED,	/* no listener, or reset by a firewall */
-	SRN_COUNT_CONNECT_REJECTED,	/* by the peer's consumer */
-	SRN_COUNT_CONNECT_TIMEOUTS,	/* no answer, or no route */
-	SRN_COUNT_CONNECT_FAILURES,	/* for any other reason */
-	SRN_COUNT_REQUESTS,		/* reported to a listener */
+	SRN_COUNT_CONNECT_REFUSED,	/* connects without a listener, or reset by a firewall */
+	SRN_COUNT_CONNECT_REJECTED,	/* connects that the peer's consumer rejected */
+	SRN_COUNT_CONNECT_TIMEOUTS,	/* connects without an answer, or without a route */
+	SRN_COUNT_CONNECT_FAILURES,	/* connects that failed for any other reason */
+	SRN_COUNT_REQUESTS,		/* requests of peers reported to a listener */
 	SRN_COUNT_ACCEPTS,		/* connections that this side has accepted */
 	SRN_COUNT_REJECTS,
-	SRN_COUNT_REQUESTS_DROPPED,	/* before any consumer has seen them */
+	SRN_COUNT_REQUESTS_DROPPED,	/* requests dropped before any consumer has seen them */
 	SRN_COUNT_CLOSED,		/* connections that were established and have ended */
-	SRN_COUNT_LOST,			/* of them, by reset or time-out */
-	SRN_COUNT_DOORBELLS,		/* of processes, to transmit */
+	SRN_COUNT_LOST,			/* established connections reset or timed out */
+	SRN_COUNT_DOORBELLS,		/* doorbells of processes, to transmit */
 	SRN_COUNT_WORKER,		/* transmissions by a worker */
 	SRN_COUNT_SOFTIRQ,		/* transmissions in softirq */
 	SRN_COUNT_SENDMSG,		/* batches, or what is left of one, given to TCP */
@@ -42,11 +42,11 @@ enum srn_counter {
 	SRN_COUNT_CQ_EVENTS,
 	SRN_COUNT_CQ_OVERFLOWS,
 	SRN_COUNT_REASSEMBLED,		/* FPDUs copied until their CRC was known */
-	SRN_COUNT_RX_NO_MEMORY,		/* one of them, or a Read, had to wait for memory */
+	SRN_COUNT_RX_NO_MEMORY,		/* reassembly or a Read had to wait for memory */
 	SRN_COUNT_CRC_ERRORS,
-	SRN_COUNT_ACCESS_ERRORS,	/* peers that named memory which they may not use */
+	SRN_COUNT_ACCESS_ERRORS,	/* peers that named memory that they may not use */
 	SRN_COUNT_NO_RECEIVE,		/* messages that found no receive posted */
-	SRN_COUNT_VIOLATIONS,		/* all of which this side has ended a connection for */
+	SRN_COUNT_VIOLATIONS,		/* all violations for which we ended a connection */
 	SRN_COUNTERS
 };
 
@@ -85,7 +85,7 @@ static inline void srn_tally_flush(struct srn_counters __percpu *counters, enum 
 	*t = (struct srn_tally) {};
 }
 
-/* One FPDU with @payload bytes, the last one of its message or not. */
+/* Count one FPDU with @payload bytes; @last: it is the last one of its message. */
 static inline void srn_tally_fpdu(struct srn_counters __percpu *counters, enum srn_direction to,
 				  struct srn_tally *t, u8 opcode, u32 payload, bool last)
 {

@@ -2,8 +2,8 @@
 /*
  * A link: what all of this module hangs on.
  *
- * The RDMA core sees it as an ib_device (verbs/ib_device.c), which is where links are made and end.
- * Here is what the layers below keep in it: tables, counters, settings.
+ * The RDMA core sees it as an ib_device; verbs/ib_device.c creates and ends links. This file has
+ * what the layers below keep in a link: tables, counters, settings.
  */
 #ifndef SRN_DEVICE_H
 #define SRN_DEVICE_H
@@ -43,8 +43,8 @@
  * @num_lingering: number of sockets in @lingering
  * @crc: new connections ask for CRC32C
  * @markers: new connections ask their peers for MPA markers
- * @large_fpdus: new connections without CRC do not cut FPDUs to segments of TCP
- * @registering: the core replays the listeners that there are
+ * @large_fpdus: new connections without CRC do not limit FPDUs to the size of a TCP segment
+ * @registering: the core is replaying the existing listeners
  * @closing: the link is being deleted
  */
 struct srn_device {
@@ -82,7 +82,7 @@ static inline struct srn_device *to_srn_dev(struct ib_device *ibdev)
 	return container_of(ibdev, struct srn_device, ibdev);
 }
 
-/* A line in the kernel log, of which a link that is attacked writes not many. */
+/* Write a line to the kernel log, but not many of them for a link that is being attacked. */
 #define srn_notice(dev, fmt, ...)						\
 	ibdev_notice_ratelimited(&(dev)->ibdev, fmt, ##__VA_ARGS__)
 

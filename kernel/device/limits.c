@@ -21,7 +21,7 @@ static const u32 limits[SRN_LIMITS] = {
  *
  * Context: any.
  *
- * Return: false if the device has as many as query_device says that it can have.
+ * Return: false if the device already has as many as query_device reports.
  */
 bool srn_limits_take(struct srn_device *dev, enum srn_limit kind)
 {

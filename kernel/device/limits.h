@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What a link has room for, as query_device tells.
+ * What a link has room for, as query_device reports it.
  */
 #ifndef SRN_LIMITS_H
 #define SRN_LIMITS_H
@@ -23,7 +23,7 @@ struct srn_device;
 #define SRN_MAX_READ_DEPTH	128	/* IRD and ORD */
 #define SRN_MAX_MESSAGE		0x80000000u
 
-/* Kinds of objects whose number query_device promises. */
+/* Kinds of objects whose maximum number query_device reports. */
 enum srn_limit {
 	SRN_LIMIT_QP,
 	SRN_LIMIT_CQ,

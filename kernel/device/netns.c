@@ -2,10 +2,10 @@
 /*
  * Network namespaces wait for the links in them.
  *
- * The sockets of a link hold no reference on their namespace, else it could never
- * be deleted. A virtual network device goes with its namespace, and takes its link
- * along first. A physical one moves to the initial namespace instead, and its link
- * is removed by a worker meanwhile: so the namespace has to wait for that.
+ * The sockets of a link hold no reference to their namespace; otherwise it could never be deleted.
+ * A virtual network device is deleted with its namespace, and its link is deleted before it. A
+ * physical one moves to the initial namespace instead, and a worker removes its link meanwhile, so
+ * the namespace has to wait for that.
  */
 #include <linux/rtnetlink.h>
 #include <linux/wait_bit.h>
@@ -35,7 +35,7 @@ bool srn_netns_enter(struct srn_device *dev)
 	struct net_links *sn;
 	bool there;
 
-	/* A device that is there under RTNL keeps its namespace from its exit. */
+	/* While RTNL is held, a registered device keeps its namespace from exiting. */
 	rtnl_lock();
 	there = dev->netdev->reg_state == NETREG_REGISTERED;
 	if (there) {
@@ -58,7 +58,7 @@ void srn_netns_leave(struct srn_device *dev)
 	struct net_links *sn = net_generic(dev->net, net_links_id);
 
 	dev->net = NULL;
-	/* Waking takes the address only: the namespace may be gone by then. */
+	/* Waking uses only the address: the namespace may be gone by then. */
 	if (atomic_dec_and_test(&sn->links))
 		wake_up_var(&sn->links);
 }
@@ -71,8 +71,8 @@ static void __net_exit exit_net(struct net *net)
 }
 
 /*
- * Subsystems leave a namespace after all of its network devices have, and the
- * latest registered leave first: this one before TCP.
+ * Subsystems leave a namespace after all of its network devices have left, and the last one that
+ * was registered leaves first: this one before TCP.
  */
 static struct pernet_operations net_ops = {
 	.exit = exit_net,
@@ -81,7 +81,7 @@ static struct pernet_operations net_ops = {
 };
 
 /**
- * srn_netns_init - begin to know namespaces
+ * srn_netns_init - ask to be told when a namespace exits
  *
  * Context: process, at load of the module.
  */

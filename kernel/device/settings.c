@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What a link asks for when connections are made: in sysfs, for each link, and as module
- * parameters for links that are added later.
+ * What a link asks for when connections are made. Each link has its settings in sysfs; module
+ * parameters are the settings with which links that are added later begin.
  *
  *	/sys/class/infiniband/srn0/mpa/{crc,markers,large_fpdus}
  */
@@ -24,7 +24,7 @@ module_param(large_fpdus, bool, 0644);
 MODULE_PARM_DESC(large_fpdus, "Without CRC send FPDUs larger than a TCP segment on links that are added (default: N)");
 
 /**
- * srn_settings_init - what a new link begins with
+ * srn_settings_init - give a new link its settings
  * @dev: device
  */
 void srn_settings_init(struct srn_device *dev)
@@ -34,7 +34,7 @@ void srn_settings_init(struct srn_device *dev)
 	dev->large_fpdus = READ_ONCE(large_fpdus);
 }
 
-/* A bool of struct srn_device, with its place there. */
+/* A setting that is a bool of struct srn_device, at @offset. */
 struct setting {
 	struct device_attribute attr;
 	size_t offset;

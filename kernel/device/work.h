@@ -7,11 +7,11 @@
 
 #include <linux/workqueue.h>
 
-/* Connections end. */
+/* Ends connections. */
 extern struct workqueue_struct *srn_wq;
-/* Connections are accepted, which ends do not hold up. */
+/* Accepts connections; it is separate, so that ending ones do not hold it up. */
 extern struct workqueue_struct *srn_accept_wq;
-/* What is transmitted or received later, or where one may sleep. */
+/* Transmits and receives what has to wait, or what has to be done where one may sleep. */
 extern struct workqueue_struct *srn_tx_wq;
 
 int srn_work_init(void);

@@ -8,8 +8,8 @@
 #include "cursor.h"
 
 /*
- * What is checked stays like that as long as the access is open, so that comes first: it
- * could be invalidated and used for something else in between.
+ * The access is opened first, because the region cannot change while an access is open. If it were
+ * checked before, it could be invalidated and used for something else in between.
  */
 static enum srn_mem_fault cursor_hold(struct srn_cursor *c, const struct srn_sge *sge)
 {
@@ -35,7 +35,7 @@ static enum srn_mem_fault cursor_hold(struct srn_cursor *c, const struct srn_sge
 /**
  * srn_cursor_peek - the next contiguous bytes
  * @c: cursor
- * @max: no more than so many
+ * @max: upper limit of @len
  * @data: where they are
  * @len: how many, at least one
  *
@@ -83,7 +83,7 @@ enum srn_mem_fault srn_cursor_peek(struct srn_cursor *c, u32 max, void **data, u
  *
  * Context: as srn_cursor_peek().
  *
- * Return: %SRN_MEM_OK or the fault; what was placed before it stays placed.
+ * Return: %SRN_MEM_OK or the fault; bytes that were placed before the fault stay placed.
  */
 enum srn_mem_fault srn_cursor_write(struct srn_cursor *c, const u8 *data, u32 len)
 {

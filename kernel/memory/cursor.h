@@ -15,7 +15,7 @@
  * @access: IB_ACCESS_* that each region must grant
  * @sge: the entries
  * @held: region of the current entry with an access open, or NULL
- * @num: how many entries
+ * @num: number of entries
  * @index: current entry
  * @offset: bytes of the current entry already used
  * @kernel: entries may use %SRN_LOCAL_DMA_LKEY

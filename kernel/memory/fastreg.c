@@ -15,7 +15,7 @@
  *
  * Context: any, bottom halves disabled.
  *
- * Return: 0, or -EINVAL if the region is valid already, foreign, or of another index.
+ * Return: 0, or -EINVAL if the region is valid already, of another PD, or of another STag index.
  */
 int srn_fastreg_register(const struct ib_pd *pd, struct ib_mr *ibmr, u32 key, u32 access)
 {
@@ -34,18 +34,18 @@ int srn_fastreg_register(const struct ib_pd *pd, struct ib_mr *ibmr, u32 key, u3
 	mem->block_shift = ilog2(ibmr->page_size);
 	mem->first = ibmr->iova & (ibmr->page_size - 1);
 	WRITE_ONCE(mem->stag, key);
-	/* Whoever sees it valid sees the rest. */
+	/* Whoever sees the region valid sees its other fields. */
 	smp_store_release(&mem->valid, true);
 	spin_unlock(&mem->lock);
 	return 0;
 }
 
 /**
- * srn_fastreg_invalidate - a region is not valid any more
+ * srn_fastreg_invalidate - make a region invalid
  * @mem: region for fast registration
- * @stag: STag with the key that it is known by
+ * @stag: STag, with the key by which the caller knows the region
  *
- * It may have been invalidated by somebody else, and be registered again with another key.
+ * Somebody else may have invalidated the region meanwhile and registered it with another key.
  *
  * Context: any, bottom halves disabled, no access open.
  *

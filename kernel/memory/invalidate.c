@@ -11,7 +11,7 @@
  * srn_invalidate - execute a local or remote invalidation
  * @ibqp: queue pair
  * @stag: STag to invalidate
- * @remote: asked for by the peer
+ * @remote: the peer asks for it
  *
  * Only fast-registered regions of the same PD with exactly this key may be invalidated, and
  * windows of type 2 that are bound to this queue pair (RFC 5040 section 8.1.1: not the whole
@@ -19,7 +19,7 @@
  *
  * Context: any, bottom halves disabled, no access open.
  *
- * Return: 0, -ENOENT if there is no such STag, -EACCES if it may not be.
+ * Return: 0, -ENOENT if there is no such STag, -EACCES if it may not be invalidated.
  */
 int srn_invalidate(const struct ib_qp *ibqp, u32 stag, bool remote)
 {

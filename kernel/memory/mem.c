@@ -54,7 +54,7 @@ int srn_mem_publish(struct srn_mem *mem)
  * @dev: device
  * @stag: STag; all its 32 bits must match
  *
- * Context: any, under rcu_read_lock(), which is how long the result lives.
+ * Context: any, under rcu_read_lock(), which also keeps the result from being freed.
  *
  * Return: region, perhaps invalid, or NULL.
  */
@@ -102,17 +102,17 @@ enum srn_mem_fault srn_mem_check(const struct srn_mem *mem, const struct ib_pd *
  * srn_mem_begin - open an access
  * @mem: region, found under the RCU read lock that is still held, or referenced
  *
- * Context: bottom halves disabled until srn_mem_end(), and no sleep in between. But for a region
- * of a process: nobody waits for that in softirq, so one may.
+ * Context: bottom halves disabled until srn_mem_end(), and no sleep in between. For the region of a
+ * process, the caller may sleep, because nobody waits for such an access in softirq.
  *
  * Return: false if the region is not valid any more.
  */
 bool srn_mem_begin(struct srn_mem *mem)
 {
 	atomic_inc(&mem->accesses);
-	/* Pairs with the barrier in srn_mem_revoke(). */
+	/* Pairs with the barriers in srn_mem_revoke() and srn_mr_dereg(). */
 	smp_mb__after_atomic();
-	/* Acquire: what it was registered or bound with. */
+	/* Acquire: the fields that it was registered or bound with are visible. */
 	if (smp_load_acquire(&mem->valid))
 		return true;
 	atomic_dec(&mem->accesses);
@@ -125,17 +125,17 @@ bool srn_mem_begin(struct srn_mem *mem)
  */
 void srn_mem_end(struct srn_mem *mem)
 {
-	/* What was moved is moved before the access is seen to be closed. */
+	/* All bytes have been moved before the access is seen to be closed. */
 	smp_mb__before_atomic();
 	atomic_dec(&mem->accesses);
 }
 
 /**
- * srn_mem_revoke - memory is not valid any more
+ * srn_mem_revoke - make memory invalid
  * @mem: memory, its lock held
  *
- * No access is open and none can be opened when this returns. With PREEMPT_RT whoever has one open
- * may be preempted, and this goes on for as long.
+ * When this returns no access is open and none can be opened. With PREEMPT_RT, whoever has one open
+ * may be preempted, and this spins for that long.
  *
  * Context: any, bottom halves disabled, no access open.
  */
@@ -153,7 +153,7 @@ static void mem_release(struct kref *ref)
 
 	if (mem->umem)
 		ib_umem_release(mem->umem);
-	/* A window's are those of its region. */
+	/* A window borrows the blocks of its region. */
 	if (mem->type != SRN_MEM_WINDOW)
 		kvfree(mem->blocks);
 	srn_limits_give(mem->dev, mem->type == SRN_MEM_WINDOW ? SRN_LIMIT_MW : SRN_LIMIT_MR);
@@ -213,8 +213,8 @@ enum srn_mem_fault srn_mem_check_sges(const struct ib_qp *ibqp, bool kernel,
 
 /**
  * srn_mem_write - place bytes in a region
- * @mem: region, with an access open, that has been checked for them
- * @addr: where to, in its own addresses
+ * @mem: region with an access open; srn_mem_check() has allowed the bytes
+ * @addr: where to place them, as an address within the region
  * @data: bytes
  * @len: how many
  *

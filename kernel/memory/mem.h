@@ -7,9 +7,10 @@
  * - References (kref) keep the structure and a user region's pinned pages. The
  *   transmit engine holds them while bytes wait for room in the socket.
  * - Accesses (srn_mem_begin/end) are short sections, entered with bottom halves
- *   disabled and never slept in, in which bytes are moved. Invalidation marks the
- *   region and waits for them, so that no byte is moved after it has returned,
- *   not even into pages that a kernel consumer has freed by then.
+ *   disabled, in which bytes are moved. The caller may sleep only while a region of
+ *   a process is open. Invalidation marks the region and waits for them, so that no
+ *   byte is moved after it has returned, not even into pages that a kernel consumer
+ *   has freed by then.
  *
  * An access is never open while completions are reported or a region is
  * invalidated: both may wait for accesses to end.
@@ -28,7 +29,7 @@ struct srn_device;
 
 enum srn_mem_type {
 	SRN_MEM_USER,
-	SRN_MEM_DMA,		/* all of the kernel's memory, addressed by itself */
+	SRN_MEM_DMA,		/* all of the kernel's memory, by kernel address */
 	SRN_MEM_FAST_REG,
 	SRN_MEM_WINDOW,		/* part of a region of a process, see mw.c */
 };
@@ -63,7 +64,7 @@ struct srn_mem {
 	struct ib_umem *umem;
 	struct srn_device *dev;
 
-	atomic_t windows;	/* bound to this region; negative: it is being deregistered */
+	atomic_t windows;	/* number bound to it; negative: it is being deregistered */
 	/*
 	 * A window or a fast registration: its fields change under this lock, and only while it
 	 * is not valid.
@@ -71,7 +72,7 @@ struct srn_mem {
 	spinlock_t lock;
 	u8 window_type;		/* enum ib_mw_type, 0: being deallocated */
 	u32 qpn;		/* the only queue pair that it serves, 0: all of the PD */
-	struct srn_mem *region;	/* that it is bound to, counted in its windows, or NULL */
+	struct srn_mem *region;	/* region of a window, whose @windows counts it; or NULL */
 };
 
 struct srn_mr {
@@ -97,7 +98,7 @@ static inline struct srn_mw *to_srn_mw(struct ib_mw *ibmw)
 /* The scatter/gather key of kernel consumers that names all memory. */
 #define SRN_LOCAL_DMA_LKEY	0
 
-/* What a peer may be allowed to do. */
+/* Rights that a peer may be granted. */
 #define SRN_MEM_REMOTE_ACCESS						\
 	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
 
@@ -117,7 +118,7 @@ enum srn_mem_fault srn_mem_check_sges(const struct ib_qp *ibqp, bool kernel,
 				      const struct srn_sge *sge, u32 num, u32 access);
 void srn_mem_write(const struct srn_mem *mem, u64 addr, const u8 *data, u32 len);
 
-/* A window of type 2 is another queue pair's as if it were another domain's. */
+/* To other queue pairs, a window of type 2 is like one of another protection domain. */
 static inline bool srn_mem_serves(const struct srn_mem *mem, u32 qpn)
 {
 	return mem->type != SRN_MEM_WINDOW || !mem->qpn || mem->qpn == qpn;

@@ -205,15 +205,19 @@ int srn_mr_map_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
 }
 
 /*
- * A registration is undone whose answer could not be written. The core does not expect a driver to
- * refuse that, and only guesses of its STag can have bound windows to the region meanwhile.
+ * Is a registration being undone because its answer could not be written? The core does not expect
+ * a driver to refuse that, and windows can be bound to the region by now only if somebody has
+ * guessed its STag.
  */
 static bool is_undone(const struct srn_mr *mr)
 {
-	/* Fast registration has something else in that place; a kernel consumer's has no file. */
+	/*
+	 * In a region for fast registration, uobject shares its place with another field. A kernel
+	 * consumer's region has no file.
+	 */
 	if (mr->mem->type != SRN_MEM_USER || !mr->ibmr.uobject)
 		return false;
-	/* What the core has completed is in the list of its file. */
+	/* Once the core has completed an object, the object is in the list of its file. */
 	return list_empty(&mr->ibmr.uobject->list);
 }
 
@@ -222,8 +226,8 @@ static bool is_undone(const struct srn_mr *mr)
  * @ibmr: region
  * @udata: not used
  *
- * When it returns nothing is placed in the region or read from it any more. Bytes
- * of it that wait in a socket's transmit batch fail that stream.
+ * When this returns, nothing is placed in the region or read from it any more. If bytes of it still
+ * wait in a transmit batch, the stream of that batch fails.
  *
  * Context: process.
  *
@@ -242,7 +246,7 @@ int srn_mr_dereg(struct ib_mr *ibmr, struct ib_udata *udata)
 	xa_erase(&mem->dev->mems, mem->stag >> 8);
 	/* Pairs with the barrier in srn_mem_begin(). */
 	smp_mb();
-	/* Whoever has one open may be of a lower priority, or asleep. */
+	/* Do not spin: whoever has an access open may have a lower priority, or sleep. */
 	while (atomic_read(&mem->accesses))
 		usleep_range(10, 50);
 	mr_free(mr);

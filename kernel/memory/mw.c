@@ -48,7 +48,7 @@ int srn_mw_alloc(struct ib_mw *ibmw, struct ib_udata *udata)
  * srn_mw_dealloc - deallocate a window, bound or not
  * @ibmw: window
  *
- * When it returns nothing is placed or read through the window any more.
+ * When this returns, nothing is placed or read through the window any more.
  *
  * Context: process.
  */
@@ -58,7 +58,7 @@ int srn_mw_dealloc(struct ib_mw *ibmw)
 
 	xa_erase(&mem->dev->mems, mem->stag >> 8);
 	spin_lock_bh(&mem->lock);
-	/* Whoever has found it before finds no kind of window any more. */
+	/* Whoever found the window before this now sees a window of no type, and fails. */
 	mem->window_type = 0;
 	srn_window_unbind(mem);
 	spin_unlock_bh(&mem->lock);

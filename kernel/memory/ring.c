@@ -10,10 +10,10 @@
 #include "ring.h"
 
 /**
- * srn_ring_alloc - memory of a queue
- * @udata: of the verb: the process that the memory is shared with, or NULL
+ * srn_ring_alloc - allocate the memory of a queue
+ * @udata: of the verb, whose process shares the memory; NULL for a kernel consumer
  * @size: bytes
- * @map: the mapping, NULL for a kernel consumer
+ * @map: is set to the mapping, or to NULL for a kernel consumer
  * @resp: for a process, where it finds the mapping
  *
  * The memory is charged to the memory cgroup of the caller.
@@ -62,7 +62,7 @@ err:
  * @memory: from srn_ring_alloc()
  * @map: from srn_ring_alloc()
  *
- * A process that still has it mapped keeps the pages, nobody else does.
+ * If a process still has the memory mapped, it keeps the pages; nobody else does.
  *
  * Context: process.
  */
@@ -74,7 +74,7 @@ void srn_ring_free(void *memory, struct srn_mmap *map)
 		vfree(memory);
 }
 
-/* remap_vmalloc_range() wants memory of vmalloc_user(), which no cgroup is charged for. */
+/* remap_vmalloc_range() needs memory of vmalloc_user(), which is charged to no cgroup. */
 static int map_pages(struct vm_area_struct *vma, void *memory)
 {
 	unsigned long at;
@@ -88,7 +88,7 @@ static int map_pages(struct vm_area_struct *vma, void *memory)
 /**
  * srn_ring_mmap - map memory of a queue into its process
  * @ibuc: context of the process
- * @vma: where to, with the offset that srn_ring_alloc() has answered
+ * @vma: where to map it, with the offset that srn_ring_alloc() has returned in @resp
  *
  * Context: process.
  */

@@ -26,12 +26,12 @@ void srn_window_unbind(struct srn_mem *window)
 }
 
 /**
- * srn_window_refuse - no window can be bound to a region any more
+ * srn_window_refuse - let no window be bound to a region any more
  * @region: region of a process
  *
  * Context: any.
  *
- * Return: false if there are some.
+ * Return: false if windows are bound to it, and nothing was done.
  */
 bool srn_window_refuse(struct srn_mem *region)
 {
@@ -49,10 +49,10 @@ static void unbind_from(struct srn_mem *window, const struct srn_mem *region)
 }
 
 /**
- * srn_window_unbind_all - unbind the windows of a region, which gets no more
+ * srn_window_unbind_all - unbind all windows of a region and let no more be bound
  * @region: region of a process; it is not valid any more when this returns
  *
- * It looks at all regions and windows of the device: for what hardly ever happens.
+ * This looks at all regions and windows of the device, which is fine for what hardly ever happens.
  *
  * Context: process, sleeps.
  */
@@ -62,7 +62,7 @@ void srn_window_unbind_all(struct srn_mem *region)
 	unsigned long index;
 
 	WRITE_ONCE(region->valid, false);
-	/* Somebody may have found it valid before, and have it in hand. */
+	/* Somebody may have found it valid before that, and be about to bind a window: retry. */
 	while (!srn_window_refuse(region)) {
 		index = 0;
 		do {
@@ -80,10 +80,10 @@ void srn_window_unbind_all(struct srn_mem *region)
 /**
  * srn_window_invalidate - unbind a window of type 2
  * @window: window
- * @stag: STag with the key that it is known by
+ * @stag: STag, with the key by which the caller knows the window
  * @qpn: queue pair that asks for it
  *
- * It may have been invalidated by somebody else, and be bound again with another key.
+ * Somebody else may have invalidated the window meanwhile and bound it again with another key.
  *
  * Context: any, bottom halves disabled, no access open.
  *
@@ -105,7 +105,10 @@ int srn_window_invalidate(struct srn_mem *window, u32 stag, u32 qpn)
 	return ret;
 }
 
-/* The region for these bytes, kept from being deregistered, or NULL. Under rcu_read_lock(). */
+/*
+ * Find the region for these bytes and keep it from being deregistered. Context: rcu_read_lock()
+ * held. Return: region or NULL.
+ */
 static struct srn_mem *take_region(const struct srn_mem *window, const struct srn_send_wqe *wqe)
 {
 	u32 access = IB_ACCESS_MW_BIND |
@@ -141,7 +144,7 @@ static int rebind(struct srn_mem *window, const struct srn_send_wqe *wqe, u32 qp
 	window->blocks = region->blocks;
 	window->block_shift = region->block_shift;
 	window->first = region->first + (wqe->remote_addr - region->iova);
-	/* Whoever sees it valid sees the rest. */
+	/* Whoever sees the window valid sees its other fields. */
 	smp_store_release(&window->valid, true);
 	return 0;
 }
@@ -149,10 +152,11 @@ static int rebind(struct srn_mem *window, const struct srn_send_wqe *wqe, u32 qp
 /**
  * srn_window_bind - execute a bind
  * @ibqp: queue pair of the work request
- * @wqe: the work request: rkey is the window's with the key to use from now on, ex the lkey
- *	of the region, remote_addr and compare are address and length, swap_add the rights
+ * @wqe: the work request. Its rkey is that of the window, with the key to use from now on. ex is
+ *	the lkey of the region, remote_addr the address, compare the length, swap_add the rights.
  *
- * A window of type 2 must be unbound and becomes that queue pair's; one of type 1 is moved.
+ * A window of type 2 must be unbound before, and belongs to that queue pair afterwards. A window of
+ * type 1 may be bound before; it is moved.
  *
  * Context: any, bottom halves disabled, no access open.
  *

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What the core's connection manager has in place of a queue pair, see cm_handle.h.
+ * What the core's connection manager gets in place of a queue pair, see cm_handle.h.
  */
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
@@ -11,7 +11,7 @@
 
 /**
  * srn_cm_handle_create - make the handle of a new queue pair
- * @qp: queue pair that has its number
+ * @qp: queue pair whose number is set already
  *
  * Context: process, sleeps.
  *
@@ -34,10 +34,10 @@ int srn_cm_handle_create(struct srn_qp *qp)
 }
 
 /**
- * srn_cm_handle_close - who has only the handle does not reach the queue pair any more
+ * srn_cm_handle_close - keep those who have only the handle from reaching the queue pair
  * @handle: handle of a queue pair that is being destroyed
  *
- * References that there are already stay.
+ * References that have been taken already remain.
  *
  * Context: process.
  */
@@ -57,8 +57,8 @@ static void free_handle(struct rcu_head *rcu)
  * srn_cm_handle_free - the queue pair is gone
  * @handle: closed handle that the core has no reference to
  *
- * Whoever took it from the core's id before does not sleep until srn_cm_handle_modify(), but may be
- * preempted: an ordinary grace period proves nothing.
+ * A task that took the handle from the core's id before does not sleep until it calls
+ * srn_cm_handle_modify(), but it may be preempted, so an ordinary grace period proves nothing.
  *
  * Context: any.
  */
@@ -69,9 +69,9 @@ void srn_cm_handle_free(struct srn_cm_handle *handle)
 
 /**
  * srn_cm_handle_add_ref - the core keeps the queue pair from being destroyed
- * @ibqp: handle that srn_claim_get_qp() has just returned, or with a reference
+ * @ibqp: handle that srn_claim_get_qp() has just returned, or that has a reference
  *
- * Undone by srn_claim_rem_ref(). Context: any.
+ * srn_claim_rem_ref() undoes this. Context: any.
  */
 void srn_cm_handle_add_ref(struct ib_qp *ibqp)
 {
@@ -86,8 +86,8 @@ void srn_cm_handle_add_ref(struct ib_qp *ibqp)
  *
  * Context: process, sleeps.
  *
- * Return: as srn_modify(), or -EINVAL if the queue pair is being destroyed, which ends its
- * connection as well.
+ * Return: as srn_modify(), or -EINVAL if the queue pair is being destroyed, which also ends its
+ * connection.
  */
 int srn_cm_handle_modify(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask)
 {

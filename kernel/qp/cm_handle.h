@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What the core's connection manager has in place of a queue pair.
+ * What the core's connection manager gets in place of a queue pair.
  *
  * iw_cm_disconnect() takes the queue pair of an id, lets go of its lock, and then changes the state
  * of the queue pair, without a reference of its own. Meanwhile the connection may end, the core
@@ -19,7 +19,7 @@ struct srn_qp;
 
 struct srn_cm_handle {
 	struct ib_qp ibqp;		/* what the core sees */
-	struct srn_qp *qp;		/* exists until @gone, or as long as it is referenced */
+	struct srn_qp *qp;		/* exists until @gone, and while it is referenced */
 	spinlock_t lock;
 	bool gone;			/* @qp is being destroyed; lock */
 	struct rcu_head rcu;

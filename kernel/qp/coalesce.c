@@ -2,17 +2,16 @@
 /*
  * Whether what a kernel consumer posts is worth collecting.
  *
- * One that posts where nobody may sleep can have each post transmitted at once, as if in
- * softirq. If it keeps many messages on their way it is better served by a worker, which
- * comes when the consumer pauses, and puts all of them in few packets: NVMe with 32 requests
- * on their way gets through half as many again. Which one a consumer is only shows when it is
- * tried. If a worker finds single posts only, posts are transmitted at once for a while, which
- * gets longer each time.
+ * A consumer that posts where it may not sleep can have each post transmitted at once, as if in
+ * softirq. If it keeps many messages outstanding, it is better served by a worker, which runs when
+ * the consumer pauses and puts all of them in few packets: NVMe with 32 outstanding requests then
+ * completes half as many requests again. Only trying shows which kind a consumer is. If a worker
+ * finds single posts only, posts are transmitted at once for a while, which gets longer each time.
  */
 #include "coalesce.h"
 #include "qp.h"
 
-/* It takes a while until a consumer has as much on its way as it may. */
+/* It takes a while until a consumer has as much outstanding as it may. */
 #define MAX_SINGLES	128
 #define MIN_PAUSE	1024
 #define MAX_PAUSE	32768

@@ -10,8 +10,9 @@
 #include "state.h"
 
 /*
- * Complete the oldest work request. Its slot is given back before its completion can
- * be seen: who polls the completion may post at once. Return: a CQE was written.
+ * Complete the oldest work request. Its slot is given back before its completion can be seen, as
+ * whoever polls the completion may post at once. Return: true if a CQE is wanted, even if it was
+ * lost because the CQ overflowed.
  */
 static bool complete_one(struct srn_qp *qp, u8 status)
 {
@@ -30,18 +31,18 @@ static bool complete_one(struct srn_qp *qp, u8 status)
 	trace_srn_send_complete(qp, &cqe);
 	WRITE_ONCE(sq->cons, sq->cons + 1);
 	if (qp->map)
-		/* Before the index of the completion. */
+		/* The slot is given back before the index of the completion is stored. */
 		smp_store_release(&qp->ctrl->sq_cons, sq->cons);
 	lost = wanted && srn_cq_push(qp->scq, &cqe);
 	if (lost)
 		srn_state_fail(qp, IB_EVENT_QP_FATAL, NULL, "send CQ overflowed");
 	if (qp->map && (!wanted || lost))
-		/* Nobody polls for it. Release: its slot has been read. */
+		/* Nobody polls for this one. Release: its slot has been read. */
 		smp_store_release(&qp->ctrl->sq_silent, ++sq->silent);
 	return wanted;
 }
 
-/* Complete a few that are done. Return: how many; fewer than allowed if there is no other. */
+/* Complete at most @most that are done. Return: how many; fewer if no more are done. */
 static u32 complete_done(struct srn_qp *qp, u32 most, bool *written, bool *failed)
 {
 	struct srn_sq *sq = &qp->sq;
@@ -64,7 +65,7 @@ static u32 complete_done(struct srn_qp *qp, u32 most, bool *written, bool *faile
  * srn_completion_run - complete what is done, in order
  * @qp: queue pair
  *
- * Whatever is done later has somebody of its own to complete it.
+ * Whoever finishes a work request later calls this again.
  *
  * Context: any, sq.lock not held, no memory access open. Notifies.
  */
@@ -86,7 +87,7 @@ void srn_completion_run(struct srn_qp *qp)
 		srn_cq_notify(qp->scq, failed);
 }
 
-/* Flush a few, whether the kernel has them already or not. Return: as complete_done(). */
+/* Flush at most @most, whether fetched already or not. Return: how many; fewer if none is left. */
 static u32 flush_outstanding(struct srn_qp *qp, u32 most, bool *written)
 {
 	struct srn_sq *sq = &qp->sq;
@@ -115,9 +116,9 @@ static u32 flush_outstanding(struct srn_qp *qp, u32 most, bool *written)
  * srn_completion_flush - complete everything that is outstanding, in order
  * @qp: queue pair in ERR whose stream has been stopped
  *
- * A request that was executed completely succeeds, one that carries an error gets
- * it, all others are flushed. A process that goes on posting meanwhile rings for what comes
- * after one ring's worth.
+ * A request that was executed completely succeeds, one that carries an error completes with it, and
+ * all others are flushed. If a process goes on posting meanwhile, it rings, and that flushes what
+ * exceeds one ring's worth.
  *
  * Context: any, sq.lock not held. Notifies.
  */
@@ -131,12 +132,12 @@ void srn_completion_flush(struct srn_qp *qp)
 	do {
 		most = min_t(u32, left, SRN_COMPLETE_AT_ONCE);
 		spin_lock_irqsave(&sq->lock, flags);
-		/* It may have been reset while the caller came here. */
+		/* The queue pair may have been reset while the caller came here. */
 		if (!READ_ONCE(qp->ended)) {
 			spin_unlock_irqrestore(&sq->lock, flags);
 			break;
 		}
-		/* What is posted from here on is rung for, so one look is enough. */
+		/* The process rings for what it posts from here on, so rearming once is enough. */
 		if (qp->map && left == sq->depth)
 			srn_doorbell_rearm(qp);
 		done = flush_outstanding(qp, most, &written);

@@ -20,7 +20,7 @@
 #include "responder.h"
 #include "state.h"
 
-/* An orderly close that takes longer is made a disorderly one. */
+/* An orderly close that takes longer becomes a disorderly one. */
 #define CLOSE_TIMEOUT	(10 * HZ)
 
 static void conn_reset(struct srn_qp *qp, const struct srn_conn_params *params)
@@ -42,9 +42,9 @@ static void conn_reset(struct srn_qp *qp, const struct srn_conn_params *params)
 
 /**
  * srn_connection_start - hand a connected socket to a queue pair
- * @qp: queue pair, which was bound to @conn and may have got another one since
+ * @qp: queue pair that was bound to @conn, and may be bound to another connection by now
  * @conn: connection of @sock
- * @sock: socket in full operation; the QP's if this succeeds
+ * @sock: socket in full operation; it belongs to the QP if this succeeds
  * @params: what the set-up agreed on
  *
  * Context: process, sleeps.
@@ -102,8 +102,9 @@ static void close_timed_out(struct work_struct *work)
  * srn_connection_close - end the connection in an orderly way
  * @qp: queue pair
  *
- * What is posted is transmitted, the peer is told, and its close is awaited up to a
- * limit. A connection that is being made is given up. Nothing is done for one that ends already.
+ * What has been posted is transmitted, the peer is told, and its close is awaited up to a time
+ * limit. A connection that is still being set up is given up. A connection that is ending already
+ * is left alone.
  *
  * Context: any.
  *
@@ -123,7 +124,7 @@ int srn_connection_close(struct srn_qp *qp)
 	ret = qp->state == IB_QPS_SQD || qp->state == IB_QPS_ERR ? 0 : -EINVAL;
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 	if (connecting) {
-		/* It may have got its connection by now, which then ends at once. */
+		/* The connection may be established by now; it then ends at once. */
 		srn_state_fail(qp, 0, NULL, NULL);
 		return 0;
 	}
@@ -195,7 +196,7 @@ static u32 terminate_payload(struct srn_qp *qp, u8 *out)
 				 read ? (void *)qp->rx.control : NULL);
 }
 
-/* Return: there was one. */
+/* Return: true if there was a stream to stop. */
 static bool stop_stream(struct srn_qp *qp)
 {
 	u8 payload[SRN_TERM_MAX];
@@ -261,7 +262,7 @@ static void qp_end_work(struct work_struct *work)
 
 /**
  * srn_connection_init - prepare a new queue pair's state machine
- * @qp: queue pair; what its connections take is charged to the process that makes it
+ * @qp: queue pair; memory of its connections is charged to the process that creates it
  *
  * Context: process. srn_connection_exit() undoes it.
  */
@@ -279,7 +280,7 @@ void srn_connection_init(struct srn_qp *qp)
 
 /**
  * srn_connection_exit - undo srn_connection_init()
- * @qp: queue pair that has no connection and gets none
+ * @qp: queue pair that has no connection and will get none
  *
  * Context: process, sleeps.
  */

@@ -10,8 +10,8 @@
 /* What the set-up agreed on. */
 struct srn_conn_params {
 	bool crc;
-	bool tx_markers;	/* the peer wants them */
-	bool rx_markers;	/* we do */
+	bool tx_markers;	/* the peer wants markers */
+	bool rx_markers;	/* we want markers */
 	enum srn_tx_hold hold_tx;
 	bool rtr_send_may_come;	/* the first FPDU may be an empty Send that is no message */
 	enum srn_rtr rtr;

@@ -15,7 +15,7 @@
  * @cq: completion queue
  * @cqe: completion
  *
- * The caller notifies when it has appended all that it has: srn_cq_notify().
+ * The caller calls srn_cq_notify() when it has appended all its completions.
  *
  * Context: any. Takes cq->lock.
  *
@@ -37,7 +37,7 @@ int srn_cq_push(struct srn_cq *cq, const struct srn_cqe *cqe)
 	cons = cq->map ? smp_load_acquire(&cq->ctrl->cons) : cq->cons;
 	if (!cq->overflow && cq->prod - cons < cq->depth) {
 		cq->ring[cq->prod & (cq->depth - 1)] = *cqe;
-		/* The entry before the index. */
+		/* The entry is written before the index. */
 		smp_store_release(&cq->ctrl->prod, ++cq->prod);
 		spin_unlock_irqrestore(&cq->lock, flags);
 		return 0;
@@ -71,7 +71,7 @@ void srn_cq_notify(struct srn_cq *cq, bool solicited)
 {
 	u32 arm;
 
-	/* The store of prod before the load of arm; pairs with the arming side. */
+	/* Store prod before loading arm. Pairs with srn_cq_arm() and with the provider's arming. */
 	smp_mb();
 	arm = READ_ONCE(cq->ctrl->arm);
 	if (arm == SRN_CQ_ARM_NONE || (arm == SRN_CQ_ARM_SOLICITED && !solicited))
@@ -180,10 +180,10 @@ static void to_kernel_wc(const struct srn_cq *cq, const struct srn_cqe *cqe, str
 }
 
 /**
- * srn_cq_poll - take completions, for a kernel consumer
+ * srn_cq_poll - give completions to a kernel consumer
  * @ibcq: queue
- * @num: at most
- * @wc: where to
+ * @num: number of completions to take at most
+ * @wc: where to put them
  *
  * Context: any.
  *
@@ -203,13 +203,13 @@ int srn_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 }
 
 /**
- * srn_cq_arm - arm, for a kernel consumer
+ * srn_cq_arm - arm a completion queue for a kernel consumer
  * @ibcq: queue
  * @flags: which completions count
  *
  * Context: any.
  *
- * Return: 1 if completions are there already and the caller asked to be told.
+ * Return: 1 if completions are there already and the caller asked to be told, else 0.
  */
 int srn_cq_arm(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 {
@@ -221,7 +221,7 @@ int srn_cq_arm(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 		WRITE_ONCE(cq->ctrl->arm, SRN_CQ_ARM_ANY);
 	else
 		cmpxchg(&cq->ctrl->arm, SRN_CQ_ARM_NONE, SRN_CQ_ARM_SOLICITED);
-	/* The store of arm before the load of prod; pairs with srn_cq_notify(). */
+	/* Store arm before loading prod. Pairs with srn_cq_notify(). */
 	smp_mb();
 	return (flags & IB_CQ_REPORT_MISSED_EVENTS) &&
 	       READ_ONCE(cq->prod) != READ_ONCE(cq->cons);

@@ -21,8 +21,8 @@
  * @prod: CQEs written
  * @cons: CQEs polled by a kernel consumer
  * @depth: CQEs, a power of two
- * @overflow: an entry was lost, the queue is dead
- * @watch: looks after processes that send to it
+ * @overflow: an entry was lost, so the queue is dead
+ * @watch: looks after queue pairs that send to it
  */
 struct srn_cq {
 	struct ib_cq ibcq;
@@ -44,7 +44,7 @@ static inline struct srn_cq *to_srn_cq(struct ib_cq *ibcq)
 	return container_of(ibcq, struct srn_cq, ibcq);
 }
 
-/* Has its process taken all completions? It may say what it likes. */
+/* Has its process taken all completions? A hint only: the process may write any index. */
 static inline bool srn_cq_is_polled(const struct srn_cq *cq)
 {
 	return READ_ONCE(cq->ctrl->cons) == READ_ONCE(cq->prod);

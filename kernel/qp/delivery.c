@@ -64,7 +64,7 @@ static int end_send(struct srn_qp *qp, struct srn_term_code *term)
 	return 0;
 }
 
-/* Immediate Data: what verbs call a Write with Immediate ends with it. */
+/* Immediate Data has come: it ends what verbs call a Write with Immediate. */
 static int end_immediate(struct srn_qp *qp)
 {
 	const struct srn_opcode_info *info = &srn_opcodes[qp->rx.header.opcode];
@@ -91,7 +91,7 @@ static int end_atomic_response(struct srn_qp *qp, struct srn_term_code *term)
 
 	memcpy(&w, qp->rx.control, sizeof(w));
 	value = be64_to_cpu(w.original);
-	/* It was there when the message began, and nobody else removes it. */
+	/* The request was there when the message began, and only the receiver removes it. */
 	send = srn_requests_oldest(qp, &index);
 	if (be32_to_cpu(w.id) != index) {
 		*term = SRN_TERM(SRN_LAYER_RDMAP, SRN_RDMAP_REMOTE_OPERATION,
@@ -111,14 +111,14 @@ static int end_atomic_response(struct srn_qp *qp, struct srn_term_code *term)
 	return 0;
 }
 
-/* What a Read or atomic completes with that the peer has refused. */
+/* Status of a Read or atomic that the peer has refused. */
 static u8 request_status(struct srn_term_code code)
 {
 	if (code.layer != SRN_LAYER_RDMAP)
 		return IB_WC_REM_OP_ERR;
 	if (code.etype == SRN_RDMAP_REMOTE_PROTECTION)
 		return IB_WC_REM_ACCESS_ERR;
-	/* It does not speak RFC 7306, or not to an address that is not aligned. */
+	/* The peer does not support RFC 7306, or not for an unaligned address. */
 	if (code.etype == SRN_RDMAP_REMOTE_OPERATION &&
 	    (code.ecode == SRN_OPER_OPCODE || code.ecode == SRN_OPER_STREAM))
 		return IB_WC_REM_INV_REQ_ERR;
@@ -156,7 +156,7 @@ static void end_terminate(struct srn_qp *qp)
  * @s: stream of the queue pair
  * @term: reason, on failure
  *
- * Delivers the message if it was the last one of it. Context: the receiver.
+ * Delivers the message if this was its last segment. Context: the receiver.
  *
  * Return: 0 or -EPROTO.
  */

@@ -2,16 +2,17 @@
 /*
  * When a process has to tell the kernel that it has posted sends.
  *
- * Usually at once: the system call transmits what was posted. A process that streams small
- * messages, one after the other, would spend its time in system calls and TCP's in packets
- * of one message each. It is recognised by doorbells that follow each other quickly while
- * the peer sends next to nothing but responses to Reads; it may then wait with the next one until
- * it has nothing else to do, which the provider takes an empty completion queue for, or until
- * there is a batch. Those who never get there are looked after (watch.c). Where too few messages
- * have come together, or an answer was waited for, that did not pay; it takes longer until it is
- * tried again. A process that posts at a pace of its own, and never finds its completion queue
- * empty, waits for the watch with each message. It has the processor's time for its doorbells, so
- * where the watch transmits most batches it takes longest.
+ * Usually it rings at once, and the system call transmits what was posted. A process that streams
+ * small messages one after the other would then spend its time on system calls, and TCP would spend
+ * its time on packets of one message each. Such a stream is recognised by doorbells that follow
+ * each other quickly while the peer sends almost nothing but responses to Reads. The process may
+ * then delay its next doorbell until it has nothing else to do, which the provider concludes from
+ * an empty completion queue, or until there is a batch. The watch (watch.c) looks after a process
+ * that gets to neither. If too few messages came together, or the process waited for an answer, the
+ * delay did not pay, and it takes longer until it is tried again. A process that posts at its own
+ * pace and never finds its completion queue empty waits for the watch with each message. Such a
+ * process has processor time to spare for doorbells, so the time until the next try is longest
+ * where the watch transmits most batches.
  */
 #include "doorbell.h"
 #include "qp.h"
@@ -19,10 +20,10 @@
 
 #define MIN_STREAK	8
 #define MAX_STREAK	4096
-/* After a stream that had to wait for the watch most of the time. */
+/* Streak that is wanted after a stream that waited for the watch most of the time. */
 #define PACED_STREAK	32768
 #define MAX_LATE_BATCHES 4
-/* So many messages are worth the wait. */
+/* A batch of this many messages is worth the wait. */
 #define MIN_BATCH	4
 
 /**
@@ -35,11 +36,11 @@ void srn_doorbell_init(struct srn_qp *qp)
 	INIT_LIST_HEAD(&qp->doorbell.deferred_entry);
 }
 
-/* Return: there has been a post already. */
+/* Return: true if the process has posted already. */
 static bool ask(struct srn_qp *qp, u32 how)
 {
 	WRITE_ONCE(qp->ctrl->sq_kick, how);
-	/* Pairs with the fence between storing sq_prod and loading sq_kick. */
+	/* Pairs with the provider's fence between storing sq_prod and loading sq_kick. */
 	smp_mb();
 	return READ_ONCE(qp->ctrl->sq_prod) != qp->sq.prod;
 }
@@ -50,19 +51,19 @@ static bool ask(struct srn_qp *qp, u32 how)
  *
  * Context: the active transmitter; or none is left, sq.lock held.
  *
- * Return: there has been one already.
+ * Return: true if the process has posted already.
  */
 bool srn_doorbell_rearm(struct srn_qp *qp)
 {
 	return ask(qp, SRN_KICK_NOW);
 }
 
-/* It did not pay to let the process wait, or no longer does. Return: false, it may not. */
+/* Letting the process wait did not pay, or no longer does. Return: false, so it may not wait. */
 static bool end_stream(struct srn_doorbell *d)
 {
 	bool paid = d->batches > 2 * d->wanted;
 
-	/* It may have been longer. */
+	/* Earlier streams that did not pay may have raised it. */
 	if (paid)
 		d->wanted = MIN_STREAK;
 	else if (d->wanted < MAX_STREAK)
@@ -71,9 +72,9 @@ static bool end_stream(struct srn_doorbell *d)
 }
 
 /*
- * Does the watch transmit most of what the process posts? What is left at times is no sign, nor
- * what is left in one queue pair while the process goes round others. The watch has let go of
- * this one.
+ * Does the watch transmit most of what the process posts? It is no sign if the watch does so at
+ * times, nor if it does so for one queue pair while the process goes round others. The watch has
+ * let go of this queue pair, so its count is that of the others.
  */
 static bool is_paced(struct srn_qp *qp, bool late)
 {
@@ -87,13 +88,13 @@ static bool is_paced(struct srn_qp *qp, bool late)
 	return late && d->late_batches == MAX_LATE_BATCHES;
 }
 
-/* Does the process that may wait make good use of it? */
+/* Does a process that may wait make good use of that? */
 static bool still_streams(struct srn_qp *qp, u32 posted, bool quiet, bool late, bool waited)
 {
 	struct srn_doorbell *d = &qp->doorbell;
 
 	if (!posted) {
-		/* One that has paid and pauses is a stream again with its next message. */
+		/* A stream that has paid and pauses is a stream again with its next message. */
 		d->wanted = d->batches ? 0 : max_t(u16, d->wanted, MIN_STREAK);
 		return false;
 	}
@@ -108,7 +109,7 @@ static bool still_streams(struct srn_qp *qp, u32 posted, bool quiet, bool late, 
 		d->rest = false;
 		return true;
 	}
-	/* The rest of a batch may be small. */
+	/* One small batch is allowed: it may be the rest of a larger one. */
 	if (!d->batches || d->rest)
 		return end_stream(d);
 	d->rest = true;
@@ -119,7 +120,7 @@ static bool still_streams(struct srn_qp *qp, u32 posted, bool quiet, bool late, 
 static bool streams(struct srn_qp *qp)
 {
 	struct srn_doorbell *d = &qp->doorbell;
-	/* In this order: no more responses than segments. */
+	/* Read in this order, so that there are never more responses than segments. */
 	u32 responses = READ_ONCE(qp->rx.responses);
 	u32 segments = READ_ONCE(qp->rx.segments);
 	u32 received = segments - d->received;
@@ -128,14 +129,14 @@ static bool streams(struct srn_qp *qp)
 	bool quick = now - d->idle_at < srn_doorbell_gap(d);
 	u32 answers = received - (responses - d->responses);
 	/*
-	 * A credit for many messages is no answer to any of them, and responses are waited for
-	 * at the completion queue.
+	 * A credit for many messages is not an answer to any of them. Responses do not count, as a
+	 * process waits for them at its completion queue.
 	 */
 	bool quiet = answers * MIN_BATCH <= posted;
 	bool late = READ_ONCE(d->late);
 	/*
 	 * A process that posts nothing more while it waits for an answer has waited for the watch.
-	 * The answer to what that transmitted may come later than the transmitter stops.
+	 * The answer to what the watch transmitted may come only after the transmitter has stopped.
 	 */
 	bool waited = (late || d->was_late) && received;
 
@@ -176,7 +177,7 @@ bool srn_doorbell_idle(struct srn_qp *qp)
 	WRITE_ONCE(qp->ctrl->sq_taken, d->taken);
 	if (ask(qp, SRN_KICK_LAZY))
 		return true;
-	/* Whoever ends the watch after this kicks. */
+	/* If the watch lets go of the queue pair after this, it kicks the transmitter. */
 	if (!READ_ONCE(d->watched))
 		srn_watch_add(qp);
 	return false;

@@ -11,7 +11,7 @@
 struct srn_qp;
 
 /**
- * struct srn_doorbell - of a process's send queue, kept by the active transmitter
+ * struct srn_doorbell - state of a process's doorbell, kept by the active transmitter
  * @watch_entry: place in srn_watch.qps
  * @watched: @watch_entry is in use; written with the watch's lock held
  * @deferred_entry: place in srn_watch.deferred, or empty; used with the watch's lock held
@@ -48,9 +48,9 @@ struct srn_doorbell {
 	bool rest;
 };
 
-/* Posts of a stream are not further apart, */
+/* Longest time between two posts of a stream. */
 #define SRN_STREAM_GAP_NS (500 * NSEC_PER_USEC)
-/* but one that has paid may turn to others for a while. */
+/* A stream that has paid may pause for longer: its process turns to other queue pairs. */
 #define SRN_STREAM_PAUSE_NS (64 * NSEC_PER_MSEC)
 
 static inline u64 srn_doorbell_gap(const struct srn_doorbell *doorbell)

@@ -10,7 +10,7 @@
 
 /*
  * Copy one WQE out of memory that its process may be changing. Only the copy is
- * looked at from here on. Return: 0, or -EINVAL if it is not a possible WQE.
+ * looked at from here on. Return: 0, or -EINVAL if it is not a valid WQE.
  */
 static int fetch_copy(const struct srn_sq *sq, const struct srn_send_wqe *from,
 		      struct srn_send *send)
@@ -22,7 +22,7 @@ static int fetch_copy(const struct srn_sq *sq, const struct srn_send_wqe *from,
 	send->finished = false;
 	send->mr = NULL;
 	memcpy(wqe, from, SRN_SEND_WQE_HEADER);
-	/* The lengths below are those of the copy. */
+	/* Keep the compiler from reading the lengths below from the ring again. */
 	barrier();
 	if (wqe->opcode >= SRN_WR_OPCODES || !srn_wr_table[wqe->opcode].user ||
 	    wqe->flags & ~SRN_WR_FLAGS || wqe->num_sge > sq->max_sge)
@@ -41,12 +41,13 @@ static int fetch_copy(const struct srn_sq *sq, const struct srn_send_wqe *from,
 }
 
 /**
- * srn_fetch_prepare - make room for work requests of a process, before the first one is taken over
+ * srn_fetch_prepare - make room for work requests of a process before the first one is fetched
  * @qp: queue pair of a process
  *
- * Many queue pairs only receive, or stay idle. It cannot fail, as what is posted has to be
- * completed in any case; larger queues than a page have their room from the beginning. Until then
- * the process rings for whatever it posts, so nobody else has to look.
+ * Many queue pairs only receive, or stay idle, and need no room. This must not fail, because what
+ * is posted has to be completed in any case; so queues larger than a page get their room when they
+ * are created. Until there is room the process rings for whatever it posts, so nobody else has to
+ * look into its ring.
  *
  * Context: process, sleeps.
  */
@@ -60,7 +61,7 @@ void srn_fetch_prepare(struct srn_qp *qp)
 	sends = kcalloc(sq->depth, sq->stride, GFP_KERNEL_ACCOUNT | __GFP_NOFAIL);
 	spin_lock_irq(&sq->lock);
 	if (!sq->sends) {
-		/* The transmitter may be looking. */
+		/* The transmitter may be looking. Pairs with srn_fetch_next(). */
 		smp_store_release(&sq->sends, sends);
 		sends = NULL;
 	}
@@ -69,11 +70,12 @@ void srn_fetch_prepare(struct srn_qp *qp)
 }
 
 /**
- * srn_fetch_next - take over the next work request of a process
+ * srn_fetch_next - fetch the next work request of a process
  * @qp: queue pair of a process
- * @flushing: to be flushed, so the process must go on ringing
+ * @flushing: the work request will be flushed, so the process must go on ringing
  *
- * Context: the active transmitter, bottom halves disabled; or none is left, sq.lock held.
+ * Context: the active transmitter, bottom halves disabled; or sq.lock held, if there is no
+ * transmitter any more.
  *
  * Return: true if sq.prod has moved. A ring that makes no sense fails the QP.
  */
@@ -84,7 +86,7 @@ bool srn_fetch_next(struct srn_qp *qp, bool flushing)
 	/* Acquire: the WQEs up to there are written. */
 	u32 ready = smp_load_acquire(&qp->ctrl->sq_prod) - sq->prod;
 
-	/* Acquire: pairs with srn_fetch_prepare(). Its caller comes here next. */
+	/* Acquire: pairs with srn_fetch_prepare(), whose caller comes here next. */
 	if (!ready || !smp_load_acquire(&sq->sends))
 		return false;
 	send = srn_sq_slot(sq, sq->prod);
@@ -216,7 +218,7 @@ static void kernel_atomic(const struct ib_atomic_wr *wr, struct srn_send_wqe *wq
 	wqe->compare = swap ? wr->compare_add : 0;
 }
 
-/* What a work request says but for its payload. */
+/* Copy what a work request says, except for its payload. */
 static void kernel_rest(const struct ib_send_wr *wr, struct srn_send *send)
 {
 	const struct srn_wr_info *info = srn_wr_info(send);

@@ -5,10 +5,10 @@
 #include "message.h"
 
 /**
- * srn_message_bytes - a message's payload lies in kernel memory of our own
+ * srn_message_bytes - take a message's payload from kernel memory of our own
  * @qp: queue pair
- * @msg: message; gets source and length
- * @data: payload, until the message is in FPDUs
+ * @msg: message, whose source and length are set
+ * @data: payload, which must stay until the message is in FPDUs
  * @len: bytes
  *
  * Context: the active transmitter.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What changes a queue pair by hand: states, access flags, rate.
+ * Changes of a queue pair by hand: states, access flags, rate.
  */
 #include "../stream/service.h"
 #include "connection.h"
 #include "modify.h"
 #include "state.h"
 
-/* Whatever was posted is forgotten, as verbs say of RESET. Context: sq.lock held. */
+/* Forget whatever was posted, as verbs define RESET. Context: sq.lock held. */
 static void forget_work(struct srn_qp *qp)
 {
 	spin_lock(&qp->rq.lock);
@@ -35,7 +35,7 @@ static int modify_to_reset(struct srn_qp *qp)
 	mutex_lock(&qp->conn_mutex);
 	spin_lock_irq(&qp->sq.lock);
 	spin_lock(&qp->state_lock);
-	/* Not before the end of the last connection is complete. */
+	/* Only when the last connection has ended completely. */
 	ok = !qp->conn && (qp->state != IB_QPS_ERR || qp->ended) &&
 	     srn_state_set(qp, IB_QPS_RESET);
 	if (ok) {
@@ -81,10 +81,10 @@ static int modify_state(struct srn_qp *qp, enum ib_qp_state to)
 }
 
 /*
- * rdma_cm brings a QP to INIT, and to RTR if it has been connected to, with exactly these
- * attributes, and with no access at all before it knows of a connection, with all that it knows
- * of, which atomics are not among, afterwards. Nobody has decided then. A program that does it by
- * hand names a P_Key as well, as InfiniBand demands.
+ * rdma_cm brings a QP to INIT, and on the passive side to RTR, with exactly these attributes. It
+ * grants no access at all before it knows of a connection, and afterwards all that it knows of,
+ * which does not include atomics. So no consumer has decided on the access. A program that does
+ * this by hand names a P_Key as well, as InfiniBand demands.
  */
 static bool is_rdma_cm_step(const struct ib_qp_attr *attr, int mask)
 {
@@ -116,8 +116,8 @@ static void modify_rate(struct srn_qp *qp, u32 kbits)
  * @attr: values
  * @mask: which of them
  *
- * Attributes of other transports are accepted and mean nothing. A connection is made
- * by the connection manager only.
+ * Attributes of other transports are accepted and mean nothing. Only the connection manager makes
+ * connections.
  *
  * Context: process.
  *

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What changes a queue pair by hand: states, access flags, rate.
+ * Changes of a queue pair by hand: states, access flags, rate.
  */
 #ifndef SRN_MODIFY_H
 #define SRN_MODIFY_H
 
 #include "qp.h"
 
-/* What peers can be allowed, and are unless somebody decides otherwise. */
+/* Access that peers can be granted, and that they have unless somebody decides otherwise. */
 #define SRN_MODIFY_ACCESS	SRN_MEM_REMOTE_ACCESS
 
 int srn_modify(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Whose a queue pair is.
+ * Who owns a queue pair.
  */
 #include <linux/cred.h>
 #include <linux/pid_namespace.h>
@@ -9,7 +9,7 @@
 #include "owner.h"
 
 /**
- * srn_owner_init - the queue pair is the caller's
+ * srn_owner_init - make the caller own a queue pair
  * @qp: new queue pair
  *
  * Context: process. srn_owner_exit() undoes it.
@@ -30,16 +30,16 @@ void srn_owner_exit(struct srn_qp *qp)
 }
 
 /**
- * srn_owner_may_be_caller - may the queue pair be the caller's, as far as can be told?
+ * srn_owner_may_be_caller - could the queue pair be the caller's, as far as can be told?
  * @qp: queue pair
  *
- * That of a process is for itself, whatever user it has become, and for processes of the same user
- * in the same process namespace, such as a child of it. To be the same user is not enough, since
- * containers often have no users of their own.
+ * A process's queue pair is for that process, whatever user it has become, and for processes of the
+ * same user in the same process namespace, such as its children. To be the same user is not enough,
+ * since containers often have no users of their own.
  *
- * That of a kernel consumer is for threads of the kernel, and for the process for which it was
- * created: it mounts something, or adds a target. Others must not even have it for the moment until
- * srn_owner_is_caller() refuses them, since its consumer could not connect it meanwhile.
+ * A kernel consumer's queue pair is for kernel threads, and for the process for which it was
+ * created, which mounts something or adds a target. Others must not have it even for the moment
+ * until srn_owner_is_caller() refuses them, since its consumer could not connect it meanwhile.
  *
  * Context: process, spinlocks may be held.
  */
@@ -54,7 +54,7 @@ bool srn_owner_may_be_caller(const struct srn_qp *qp)
 }
 
 /**
- * srn_owner_is_caller - may who asks for a connection have it for this queue pair?
+ * srn_owner_is_caller - may the caller have a connection for this queue pair?
  * @qp: queue pair
  * @id: rdma_cm's identifier of the connection
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Whose a queue pair is.
+ * Who owns a queue pair.
  */
 #ifndef SRN_OWNER_H
 #define SRN_OWNER_H

@@ -7,7 +7,7 @@
 #include "requests.h"
 #include "state.h"
 
-/* Faults of memory that a peer writes to, or reads from. */
+/* How the peer is told of a fault of memory that it writes to. */
 static struct srn_term_code write_fault(enum srn_mem_fault fault)
 {
 	switch (fault) {
@@ -24,7 +24,7 @@ static struct srn_term_code write_fault(enum srn_mem_fault fault)
 	}
 }
 
-/* Begin anew with other entries. */
+/* Start again with other entries. */
 static void cursor_start(struct srn_qp *qp, struct srn_cursor *c, const struct srn_sge *sge,
 			 u32 num, bool kernel, u32 access)
 {
@@ -49,7 +49,7 @@ static int begin_write(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 
 		*term = write_fault(SRN_MEM_NO_ACCESS);
 		return -EPROTO;
 	}
-	/* The next segment of the same message: the region in hand serves again. */
+	/* The region is open already, as it is for the next segment of the same message. */
 	if (c->held && READ_ONCE(c->held->stag) == h->stag) {
 		fault = srn_mem_check(c->held, c->pd, h->to, payload, c->access);
 		if (fault != SRN_MEM_OK) {
@@ -72,7 +72,7 @@ static bool is_response(const struct srn_rdmap_header *h)
 	return h->opcode == SRN_OP_READ_RESPONSE || h->opcode == SRN_OP_ATOMIC_RESPONSE;
 }
 
-/* What the peer has to answer next, where the segment is an answer. Return: the request. */
+/* If the segment is an answer: what the peer has to answer next. Return: the request or NULL. */
 static struct srn_send *oldest_request(struct srn_qp *qp, const struct srn_rdmap_header *h,
 				       struct srn_request *oldest)
 {
@@ -138,7 +138,8 @@ static void count_segment(struct srn_qp_rx *rx, const struct srn_rdmap_header *h
  *
  * Decides where the payload goes. Context: the receiver.
  *
- * Return: 0 or -EPROTO; or -ENOMEM, to be called again after srn_responder_memory().
+ * Return: 0, -EPROTO, or -ENOMEM if the caller has to call srn_responder_memory() and then this
+ * again.
  */
 int srn_placement_begin(struct srn_stream *s, const struct srn_rdmap_header *h, u32 payload,
 			struct srn_term_code *term)
@@ -157,7 +158,7 @@ int srn_placement_begin(struct srn_stream *s, const struct srn_rdmap_header *h, 
 	send = oldest_request(qp, h, &oldest);
 	if (srn_sequence_check(&rx->sequence, h, payload, &oldest, term))
 		return -EPROTO;
-	/* Where nothing else is said: a control message, or one that is none. */
+	/* The default serves control messages, and an RTR, which is no message of the consumer. */
 	rx->target = NULL;
 	rx->control_len = 0;
 	if (rx->sequence.rtr)
@@ -216,14 +217,14 @@ int srn_placement_place(struct srn_stream *s, const u8 *data, u32 len, struct sr
 /**
  * srn_placement_continue - a whole segment in the middle of the message in hand
  * @s: stream of the queue pair
- * @m: what it holds; its header is that of the segment before, but for the offset
+ * @m: the segment; its header differs from that of the segment before only in the offset
  *
- * Where the region or entry that the message is being placed in is open and has room, this
- * does what srn_placement_begin(), srn_placement_place() and srn_delivery_end() would.
+ * If the region or entry that the message is being placed in is open and has room, this does what
+ * srn_placement_begin(), srn_placement_place() and srn_delivery_end() would do.
  *
  * Context: the receiver.
  *
- * Return: false if nothing was done, and those have to be asked.
+ * Return: false if nothing was done, and those have to be called.
  */
 bool srn_placement_continue(struct srn_stream *s, const struct srn_fpdu_continuation *m)
 {

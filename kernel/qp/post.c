@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Sends are posted: by a kernel consumer, or by the doorbell of a process.
+ * Posting of sends, by a kernel consumer or by the doorbell of a process.
  */
 #include "../stream/tx.h"
 #include "coalesce.h"
@@ -11,8 +11,8 @@
 #include "watch.h"
 
 /*
- * May this kernel consumer's own context transmit, which sleeps for the socket lock? A kernel
- * that does not count spinlocks cannot tell.
+ * May the context of this kernel consumer transmit, which sleeps for the socket lock? A kernel that
+ * does not count spinlocks cannot tell, and the answer is no.
  */
 static bool may_transmit_here(void)
 {
@@ -20,13 +20,14 @@ static bool may_transmit_here(void)
 }
 
 /**
- * srn_post_send - post sends of a kernel consumer, or a process's doorbell
+ * srn_post_send - post sends of a kernel consumer, or execute a process's doorbell
  * @ibqp: queue pair
  * @wr: work requests; NULL for a doorbell
  * @bad_wr: first one that was not posted
  *
- * Context: any for a kernel consumer, which transmits itself where it may sleep, and where it
- * may not if it does not post much; a doorbell comes in process context and transmits there.
+ * Context: any for a kernel consumer. It transmits by itself where it may sleep; where it may not,
+ * it does so only if it does not post much. A doorbell comes in process context, and transmits
+ * there.
  */
 int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		  const struct ib_send_wr **bad_wr)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Sends are posted: by a kernel consumer, or by the doorbell of a process.
+ * Posting of sends, by a kernel consumer or by the doorbell of a process.
  */
 #ifndef SRN_POST_H
 #define SRN_POST_H

@@ -29,7 +29,7 @@ static int check_caps(struct ib_qp_init_attr *attrs)
 	return 0;
 }
 
-/* Depths and strides; what is granted goes back to the consumer. */
+/* Decide depths and strides, and tell the consumer what it is granted. */
 static void size_queues(struct srn_qp *qp, struct ib_qp_init_attr *attrs)
 {
 	struct ib_qp_cap *cap = &attrs->cap;
@@ -43,7 +43,7 @@ static void size_queues(struct srn_qp *qp, struct ib_qp_init_attr *attrs)
 	sq->depth = roundup_pow_of_two(sq->capacity);
 	sq->max_sge = cap->max_send_sge;
 	sq->user_stride = ALIGN(SRN_SEND_WQE_HEADER + tail, SRN_LINE);
-	/* All that fits: some programs send inline data without asking for room. */
+	/* Grant all that fits: some programs send inline data without asking for room. */
 	sq->max_inline = min_t(u32, sq->user_stride - SRN_SEND_WQE_HEADER, SRN_MAX_INLINE);
 	cap->max_inline_data = sq->max_inline;
 	sq->stride = sq->user_stride + offsetof(struct srn_send, wqe);
@@ -70,7 +70,7 @@ static int alloc_queues(struct srn_qp *qp, struct ib_udata *udata,
 	qp->recv = kzalloc(struct_size(qp->recv, sge, max_sge), GFP_KERNEL_ACCOUNT);
 	if (!qp->recv)
 		return -ENOMEM;
-	/* Else srn_fetch_prepare() does it. */
+	/* Otherwise srn_fetch_prepare() allocates them when they are needed. */
 	if (!udata || (size_t)qp->sq.depth * qp->sq.stride > PAGE_SIZE) {
 		qp->sq.sends = kvcalloc(qp->sq.depth, qp->sq.stride, GFP_KERNEL_ACCOUNT);
 		if (!qp->sq.sends)
@@ -115,8 +115,9 @@ static void free_queues(struct srn_qp *qp)
 }
 
 /*
- * Each number once before the first one comes again: a late completion names nobody else's queue
- * pair. The steps are of a size that nobody else knows, and odd, so that none is left out.
+ * Each number is used once before the first one comes again, so that a late completion does not
+ * name somebody else's queue pair. The step from one number to the next is known to nobody else,
+ * and it is odd, so that no number is left out.
  */
 static int reserve_number(struct srn_device *dev, u32 *qpn)
 {
@@ -205,14 +206,14 @@ int srn_qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
 
 	srn_connection_abort(qp);
 	cancel_delayed_work_sync(&qp->close_work);
-	/* Not before its flushed completions, which kernel consumers find it by. */
+	/* Only after the flush: when a kernel consumer polls a completion, its QP is looked up. */
 	xa_erase(&qp->dev->qps, ibqp->qp_num);
-	/* The core looks it up and takes its reference in one section without interrupts. */
+	/* Wait for the core, which looks it up and takes its reference with interrupts off. */
 	synchronize_rcu_expedited();
 	srn_cm_handle_close(qp->cm_handle);
 	srn_qp_put(qp);
 	wait_var_event(&qp->refs, !refcount_read(&qp->refs));
-	/* What others have done to it before they let go comes first. Pairs with srn_qp_put(). */
+	/* What others did to it before they let go is done by now. Pairs with srn_qp_put(). */
 	smp_acquire__after_ctrl_dep();
 	srn_cm_handle_free(qp->cm_handle);
 	/* Somebody may have failed it once more in between. */
@@ -253,8 +254,8 @@ int srn_qp_modify(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
  * @mask: not used: everything is reported
  * @init: result
  *
- * A queue pair that is not connected is in iWARP's one state IDLE, which every iWARP
- * device reports as INIT, whether it has left RESET or not.
+ * A queue pair that is not connected is in iWARP's only such state, IDLE. Every iWARP device
+ * reports that as INIT, whether the queue pair has left RESET or not.
  *
  * Context: process.
  */

@@ -2,18 +2,19 @@
 /*
  * Queue pairs.
  *
- * State. qp->state changes in srn_state_set() only, which follows one table. The
- * connection manager moves to RTS when it hands over a connected socket; every
- * end of a connection, from whichever side, is srn_state_fail(), which moves to ERR and
- * lets end_work tear down: stop the stream, flush, tell the connection manager.
+ * State. Only srn_state_set() changes qp->state, and it follows one table. A queue pair goes to RTS
+ * when the connection manager hands over a connected socket. Whichever side ends the connection,
+ * srn_state_fail() moves the queue pair to ERR and queues end_work, which stops the stream, flushes
+ * the queues and tells the connection manager.
  *
  * Send queue. The kernel works on its own copies (struct srn_send), made once per
- * work request. Four free-running indices, each behind or at the one before:
+ * work request. There are four free-running indices, each at or behind the one listed before it:
  *
- *	prod	work requests copied in
- *	next	begun to be transmitted
- *	sent	all bytes are in the socket
- *	cons	completed, slot free; in order, so a Read holds back what is behind it
+ *	prod	work requests that have been copied in
+ *	next	work requests whose transmission has begun
+ *	sent	work requests whose bytes are all in the socket
+ *	cons	work requests that are complete, so their slots are free; they complete in
+ *		order, so a Read holds back what is behind it
  *
  * The transmitter owns next (and prod, for a process); sq.lock protects the rest.
  *
@@ -44,9 +45,10 @@
 #include "wr_table.h"
 
 /*
- * The connection of a queue pair, to whoever makes it: connection manager, or other. The queue pair
- * keeps it by @get and @put while it is bound (any context), and calls @ended when it has let go of
- * it, its queues being flushed (process context).
+ * The connection of a queue pair, as seen by whoever sets it up: the connection manager or another.
+ * While the two are bound the queue pair holds a reference, which it takes with @get and drops with
+ * @put (any context). It calls @ended once it has let go of the connection and its queues have been
+ * flushed (process context).
  */
 struct srn_conn;
 
@@ -60,7 +62,7 @@ struct srn_conn {
 	const struct srn_conn_ops *ops;
 };
 
-/* Work requests that are completed before whoever waits for interrupts, or the lock, has a turn. */
+/* At most this many complete in one go, before the lock is dropped and interrupts are let in. */
 #define SRN_COMPLETE_AT_ONCE	64
 
 /* First FPDU of an initiator, RFC 6581 section 9.2. */
@@ -76,12 +78,12 @@ struct srn_send {
 	u32 length;		/* payload bytes */
 	u8 status;		/* enum ib_wc_status that it will complete with */
 	bool finished;		/* a Read or atomic whose response is complete */
-	struct ib_mr *mr;	/* fast registration */
+	struct ib_mr *mr;	/* region of a fast registration, or NULL */
 	struct srn_send_wqe wqe;	/* its tail extends to the stride */
 };
 
 struct srn_sq {
-	void *sends;		/* struct srn_send, stride bytes apart; see srn_fetch_prepare() */
+	void *sends;		/* struct srn_send, @stride apart; see srn_fetch_prepare() */
 	void *user_ring;	/* struct srn_send_wqe of a process, or NULL */
 	u32 stride;
 	u32 user_stride;
@@ -91,32 +93,32 @@ struct srn_sq {
 	u32 max_inline;
 	bool signal_all;
 
-	spinlock_t lock;	/* of what follows, but see above */
+	spinlock_t lock;	/* protects what follows, but see top of file */
 	u32 prod;
 	u32 next;
 	u32 sent;
 	u32 cons;
-	u32 silent;		/* completed without a CQE; of a process */
+	u32 silent;		/* work requests of a process that completed without a CQE */
 
 	/* Reads and atomics, which are answered in order. */
-	u32 requested;		/* begun to be transmitted */
+	u32 requested;		/* number of them whose transmission has begun */
 	u32 answered;
-	u32 oldest;		/* sq index of the oldest in between */
+	u32 oldest;		/* index in the send queue of the oldest unanswered one */
 	u32 ord;
 	struct srn_coalesce coalesce;
 };
 
 /* An inbound RDMA Read or atomic that waits for its response to be sent. */
 struct srn_inbound {
-	bool atomic;		/* has been executed */
-	u32 sink_stag;		/* of a Read; else the request's identifier */
-	u64 sink_to;		/* of a Read; else the original value */
-	struct srn_sge src;	/* of a Read; lkey is the STag that the peer named */
+	bool atomic;		/* this is an atomic, which has been executed; else a Read */
+	u32 sink_stag;		/* sink STag of a Read; identifier of an atomic */
+	u64 sink_to;		/* sink offset of a Read; original value of an atomic */
+	struct srn_sge src;	/* source of a Read; lkey is the STag that the peer named */
 };
 
-/* Inbound requests: written by receive, taken by the transmitter. */
+/* Inbound requests: written by the receiver, taken by the transmitter. */
 struct srn_irq {
-	struct srn_inbound *slots;	/* depth, since the connection's first request; or NULL */
+	struct srn_inbound *slots;	/* @depth entries; NULL until the first request */
 	u32 depth;		/* power of two */
 	u32 ird;
 	u32 prod;
@@ -125,14 +127,14 @@ struct srn_irq {
 
 /* State of the transmitter. */
 struct srn_qp_tx {
-	bool sq_open;		/* the message in hand is sq.next's */
-	bool irq_open;		/* the message in hand answers irq.cons */
+	bool sq_open;		/* the message in hand is that of sq.next */
+	bool irq_open;		/* the message in hand answers the request at irq.cons */
 	bool irq_turn;
-	bool awaits_read;	/* kick when a Read or atomic is done */
-	bool write_sent;	/* of a Write with Immediate, its first half */
+	bool awaits_read;	/* the end of a Read or atomic kicks the transmitter */
+	bool write_sent;	/* the Immediate Data of a Write with Immediate comes next */
 	u32 send_msn;
-	u32 read_msn;		/* of Read and Atomic Requests */
-	u32 atomic_msn;		/* of Atomic Responses */
+	u32 read_msn;		/* MSN of Read and Atomic Requests */
+	u32 atomic_msn;		/* MSN of Atomic Responses */
 	union {			/* the control message in hand */
 		struct srn_wire_read_request read;
 		struct srn_wire_atomic_request atomic;
@@ -143,69 +145,67 @@ struct srn_qp_tx {
 	struct srn_sge sge;	/* source of messages that have no scatter list */
 };
 
-/* The longest control message. The others' lengths are checked with their headers. */
+/* The longest control message of fixed length has to fit; lengths are checked with the headers. */
 static_assert(sizeof(struct srn_wire_atomic_request) <= SRN_TERM_MAX);
 
 /* State of the receiver. */
 struct srn_qp_rx {
-	u32 segments;			/* received */
-	u32 responses;			/* of them, to Reads and atomics of ours */
+	u32 segments;			/* number of segments received */
+	u32 responses;			/* number of segments that answered our requests */
 	struct srn_sequence sequence;
-	u32 payload;			/* of the segment in hand */
-	struct srn_rdmap_header header;	/* the same */
-	struct srn_cursor *target;	/* where its payload goes, or NULL: @control */
+	u32 payload;			/* payload bytes of the segment in hand */
+	struct srn_rdmap_header header;	/* header of the segment in hand */
+	struct srn_cursor *target;	/* where the payload goes; NULL: to @control */
 
-	struct srn_cursor write;	/* RDMA Write */
+	struct srn_cursor write;	/* where RDMA Writes are placed */
 	struct srn_sge write_sge;
-	u32 write_len;			/* of the Write in hand, or the last one */
+	u32 write_len;			/* bytes of the Write in hand or the last one */
 	bool write_open;
-	bool wr_taken;			/* qp->recv */
-	struct srn_cursor recv;		/* Send */
-	struct srn_cursor read;		/* RDMA Read Response */
+	bool wr_taken;			/* qp->recv holds a receive that is in use */
+	struct srn_cursor recv;		/* where Sends are placed */
+	struct srn_cursor read;		/* where RDMA Read Responses are placed */
 
 	u8 control[SRN_TERM_MAX];
 	u32 control_len;
 
 	bool notify_send;
 	bool notify_recv;
-	bool solicited_send;
 	bool solicited_recv;
 };
 
-/* The reference that the RDMA core has for a connection, see cm/claim.h. */
+/* The reference to a queue pair that the RDMA core holds for a connection, see cm/claim.h. */
 struct srn_claim {
-	const struct srn_conn *conn;	/* whose consumer may be told of it */
-	bool held;			/* the core has one */
+	const struct srn_conn *conn;	/* connection whose consumer may be told of it */
+	bool held;			/* the core holds the reference */
 	bool busy;			/* the consumer is being told something */
 	bool ended;			/* the connection has ended */
-	const struct task_struct *next;	/* gets another one, for the next connection; a name only */
+	const struct task_struct *next;	/* task that connects next; only compared */
 };
 
-/* The most of what an idle connection keeps. Not above 2 KiB: the slab would take four. */
+/* Most of the memory of an idle connection. Above 2 KiB, the slab would use 4 KiB for it. */
 struct srn_qp {
 	struct ib_qp ibqp;
 	struct srn_device *dev;
-	refcount_t refs;		/* held by the RDMA core's iWARP CM */
-	kuid_t owner_uid;		/* who has created it */
-	struct pid *owner;
-	struct srn_cm_handle *cm_handle;	/* by which the core's connection manager has it */
+	refcount_t refs;		/* keeps it from being destroyed, see srn_qp_get() */
+	kuid_t owner_uid;		/* user that created it */
+	struct pid *owner;		/* process that created it */
+	struct srn_cm_handle *cm_handle;	/* what the core's iWARP CM gets in its place */
 
-	struct mutex conn_mutex;	/* start and stop of the stream; outermost */
+	struct mutex conn_mutex;	/* start and stop of the stream; the outermost lock */
 	u32 rate_limit;			/* kbit/s, 0: none; conn_mutex */
-	spinlock_t state_lock;		/* of what follows up to end_term */
+	spinlock_t state_lock;		/* protects what follows, up to end_term */
 	enum ib_qp_state state;
-	u32 access;			/* IB_ACCESS_REMOTE_* that peers have */
-	struct srn_conn *conn;		/* with a reference; state_lock */
+	u32 access;			/* IB_ACCESS_REMOTE_* that peers are granted */
+	struct srn_conn *conn;		/* referenced; state_lock */
 	struct srn_claim claim;		/* state_lock */
 	enum ib_event_type end_event;	/* raised once by end_work; 0: none */
-	bool end_raise;
 	bool end_terminate;		/* tell the peer */
 	bool peer_closed;
 	bool ended;			/* stream stopped, queues flushed; state_lock */
 	struct srn_term_code end_term;
-	bool kernel;			/* a kernel consumer's */
+	bool kernel;			/* it belongs to a kernel consumer */
 	struct work_struct end_work;
-	struct delayed_work close_work;	/* limit for an orderly close */
+	struct delayed_work close_work;	/* ends an orderly close that takes too long */
 
 	struct srn_qp_ctrl *ctrl;
 	struct srn_mmap *map;
@@ -238,13 +238,13 @@ static inline struct srn_send *srn_sq_slot(const struct srn_sq *sq, u32 index)
 	return sq->sends + (size_t)(index & (sq->depth - 1)) * sq->stride;
 }
 
-/* A copy in the send queue never has an opcode that there is not. */
+/* The opcode of a copy in the send queue is always valid. */
 static inline const struct srn_wr_info *srn_wr_info(const struct srn_send *send)
 {
 	return &srn_wr_table[send->wqe.opcode];
 }
 
-/* Is it complete only with the peer's response? */
+/* Does the work request complete only when the peer has responded? */
 static inline bool srn_is_request(const struct srn_send *send)
 {
 	u8 kind = srn_wr_info(send)->kind;
@@ -276,7 +276,7 @@ static inline struct srn_qp *srn_qp_find(struct srn_device *dev, u32 qpn)
 	return xa_load(&dev->qps, qpn);
 }
 
-/* Keep it from being destroyed. Context: any; it is not being destroyed, or has a reference. */
+/* Keep a queue pair from being destroyed. Context: any; its end has not begun, or it is held. */
 static inline void srn_qp_get(struct srn_qp *qp)
 {
 	refcount_inc(&qp->refs);
@@ -287,14 +287,15 @@ static inline void srn_qp_put(struct srn_qp *qp)
 	if (!refcount_dec_and_test(&qp->refs))
 		return;
 	/*
-	 * Whoever is not seen to wait sees 0, and frees it: from here on it is an address only.
+	 * A waiter that is not seen here sees 0, and frees the queue pair: from here on only its
+	 * address may be used.
 	 * Pairs with srn_qp_destroy().
 	 */
 	smp_mb();
 	wake_up_var(&qp->refs);
 }
 
-/* A place in entries of this queue pair, whose regions have to grant @access. */
+/* A cursor at the start of entries of this queue pair; their regions have to grant @access. */
 static inline struct srn_cursor srn_qp_cursor(const struct srn_qp *qp, const struct srn_sge *sge,
 					      u32 num, bool kernel, u32 access)
 {

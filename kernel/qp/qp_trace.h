@@ -38,7 +38,7 @@ TRACE_EVENT(srn_qp_state,
 		  __print_symbolic(__entry->to, SRN_QP_STATES))
 );
 
-/* RFC 5040 section 4.8 has the meaning of the numbers. */
+/* RFC 5040 section 4.8 defines the numbers. */
 DECLARE_EVENT_CLASS(srn_terminate,
 	TP_PROTO(const struct srn_qp *qp, const struct srn_term_code *code),
 	TP_ARGS(qp, code),
@@ -92,7 +92,7 @@ TRACE_EVENT(srn_send_begin,
 		  __entry->what, __entry->length, __entry->wr_id)
 );
 
-/* Of either queue, also where the consumer wants no completion. */
+/* A work request of either queue completes, also where the consumer wants no CQE. */
 DECLARE_EVENT_CLASS(srn_complete,
 	TP_PROTO(const struct srn_qp *qp, const struct srn_cqe *cqe),
 	TP_ARGS(qp, cqe),

@@ -52,7 +52,7 @@ void srn_receive_fail(struct srn_qp *qp, u8 status)
 }
 
 /**
- * srn_receive_take - a message for the receive queue begins: find it a receive
+ * srn_receive_take - take a receive for a message that begins
  * @qp: queue pair without one in hand
  * @term: reason, on failure
  *
@@ -120,7 +120,7 @@ void srn_receive_flush_taken(struct srn_qp *qp)
 	srn_receive_notify(qp);
 }
 
-/* Flush a few. Return: how many; fewer than allowed if no other can be. */
+/* Flush at most @most receives. Return: how many; fewer if no more can be flushed. */
 static u32 flush_receives(struct srn_qp *qp, u32 most)
 {
 	struct srn_cqe cqe = {
@@ -130,11 +130,11 @@ static u32 flush_receives(struct srn_qp *qp, u32 most)
 	int ret;
 
 	lockdep_assert_held(&qp->sq.lock);
-	/* It may have been reset while the caller came here. */
+	/* The queue pair may have been reset while the caller came here. */
 	if (!READ_ONCE(qp->ended))
 		return 0;
 	for (done = 0; done < most && !READ_ONCE(qp->rcq->overflow); done++) {
-		/* No message is being placed any more. */
+		/* No message is being placed any more, so qp->recv is free. */
 		ret = srn_rq_take(&qp->rq, qp->recv);
 		if (ret && ret != -EINVAL)
 			break;
@@ -149,10 +149,10 @@ static u32 flush_receives(struct srn_qp *qp, u32 most)
  * srn_receive_flush - complete all receives of a queue pair as flushed
  * @qp: queue pair in ERR whose stream has been stopped
  *
- * Receives of an SRQ belong to it and stay. A process that goes on posting meanwhile
- * rings for what comes after one ring's worth.
+ * Receives of an SRQ belong to the SRQ and stay. If a process goes on posting meanwhile, it rings,
+ * and that flushes what exceeds one ring's worth.
  *
- * Context: any, sq.lock not held: it keeps the completions in order. Notifies.
+ * Context: any, sq.lock not held: this takes it to keep the completions in order. Notifies.
  */
 void srn_receive_flush(struct srn_qp *qp)
 {
@@ -171,7 +171,7 @@ void srn_receive_flush(struct srn_qp *qp)
 }
 
 /**
- * srn_receive_post - post receives of a kernel consumer, or a process's doorbell
+ * srn_receive_post - post receives of a kernel consumer, or execute a process's doorbell
  * @ibqp: queue pair
  * @wr: work requests; NULL for a doorbell
  * @bad_wr: first one that was not posted

@@ -17,15 +17,15 @@
 #include "state.h"
 #include "watch.h"
 
-/* Is there a ring of a process to be looked into? Not before srn_fetch_prepare() has made room. */
+/* May the ring of a process be read? Only once srn_fetch_prepare() has made room. */
 static bool ring_is_open(const struct srn_qp *qp)
 {
 	return qp->map && READ_ONCE(qp->sq.sends);
 }
 
 /*
- * Is everything that was posted complete? But for what a process has not rung for yet and has never
- * rung before: that is flushed.
+ * Is everything that was posted complete? If a process has never rung, its ring is not open: what
+ * it has posted does not count, and is flushed later.
  */
 static bool drained(struct srn_qp *qp)
 {
@@ -67,7 +67,7 @@ static void read_request(struct srn_qp *qp, struct srn_tx_msg *msg, u32 sink, u3
 	srn_message_bytes(qp, msg, &qp->tx.control.read, sizeof(qp->tx.control.read));
 }
 
-/* Its identifier is the index of its work request. */
+/* The request's identifier is the index of its work request in the send queue. */
 static void atomic_request(struct srn_qp *qp, struct srn_tx_msg *msg, const struct srn_send *send)
 {
 	bool add = send->wqe.opcode == SRN_WR_FETCH_ADD;
@@ -77,7 +77,7 @@ static void atomic_request(struct srn_qp *qp, struct srn_tx_msg *msg, const stru
 		.stag = send->wqe.rkey,
 		.to = send->wqe.remote_addr,
 		.data = send->wqe.swap_add,
-		/* One field of 64 bits, or all bits. */
+		/* A Fetch and Add adds one field of 64 bits; a Compare and Swap swaps all bits. */
 		.mask = add ? 0 : ~0ULL,
 		.compare = add ? 0 : send->wqe.compare,
 		.compare_mask = ~0ULL,
@@ -129,7 +129,7 @@ static void tx_payload(struct srn_qp *qp, struct srn_tx_msg *msg, struct srn_sen
 		msg->source = srn_qp_cursor(qp, send->wqe.sge, send->wqe.num_sge, qp->kernel, 0);
 }
 
-/* Requests that need no bytes. Return: enum ib_wc_status. */
+/* Execute a request that needs no bytes on the wire. Return: enum ib_wc_status. */
 static int tx_local(struct srn_qp *qp, struct srn_send *send)
 {
 	int ret;
@@ -143,7 +143,7 @@ static int tx_local(struct srn_qp *qp, struct srn_send *send)
 	return ret ? IB_WC_MW_BIND_ERR : IB_WC_SUCCESS;
 }
 
-/* May something that waits in a batch lie in the memory that a local request is about? */
+/* Could the batch hold anything from the memory that a local request is about to change? */
 static bool touches_batch(struct srn_qp *qp, const struct srn_send *send)
 {
 	const struct srn_mem *mem = NULL;
@@ -162,7 +162,7 @@ static enum srn_tx_verdict tx_local_request(struct srn_qp *qp, struct srn_send *
 	if (!flushed && touches_batch(qp, send))
 		return SRN_TX_FLUSH;
 	status = tx_local(qp, send);
-	/* What is in front of one that fails goes out and completes first. */
+	/* What was posted before a request that fails is sent and completed first. */
 	if (status != IB_WC_SUCCESS && !flushed)
 		return SRN_TX_FLUSH;
 	send->status = status;
@@ -229,7 +229,7 @@ static enum srn_tx_verdict tx_send_queue(struct srn_qp *qp, struct srn_tx_msg *m
 		return SRN_TX_WAIT;
 	status = srn_fetch_check(qp, send);
 	if (status != IB_WC_SUCCESS) {
-		/* What is in front of it goes out and completes first. */
+		/* What was posted before the bad request is sent and completed first. */
 		if (!flushed)
 			return SRN_TX_FLUSH;
 		send->status = status;
@@ -240,7 +240,7 @@ static enum srn_tx_verdict tx_send_queue(struct srn_qp *qp, struct srn_tx_msg *m
 	return tx_work_request(qp, msg, send, flushed);
 }
 
-/* What an initiator sends first so that the responder may send at all. */
+/* The initiator has to send this first: until it arrives, the responder may not send. */
 static enum srn_tx_verdict tx_rtr(struct srn_qp *qp, struct srn_tx_msg *msg)
 {
 	enum srn_rtr rtr = qp->tx.rtr;
@@ -287,7 +287,7 @@ enum srn_tx_verdict srn_requester_next(struct srn_stream *s, struct srn_tx_msg *
 	if (answer && qp->tx.irq_turn)
 		return srn_responder_next(qp, msg);
 	verdict = tx_send_queue(qp, msg, flushed);
-	/* Then it comes first again, however many answers there are. */
+	/* The send queue keeps its turn for after the flush, however many answers wait. */
 	if (verdict == SRN_TX_FLUSH)
 		qp->tx.irq_turn = !qp->tx.irq_turn;
 	if (answer && (verdict == SRN_TX_NONE || verdict == SRN_TX_WAIT))
@@ -318,12 +318,12 @@ void srn_requester_pushed(struct srn_stream *s)
 /**
  * srn_requester_idle - the transmitter is about to stop
  * @s: stream of the queue pair
- * @may_sleep: it may
+ * @may_sleep: the caller may sleep
  *
  * Context: the active transmitter.
  *
- * Return: SRN_TX_AGAIN if a process has posted meanwhile, SRN_TX_SLEEP if the last thing to
- * do is to shut down the socket and nobody may sleep here, else SRN_TX_NONE.
+ * Return: SRN_TX_AGAIN if a process has posted meanwhile, SRN_TX_SLEEP if only the
+ * socket is left to be shut down but the caller may not sleep, else SRN_TX_NONE.
  */
 enum srn_tx_verdict srn_requester_idle(struct srn_stream *s, bool may_sleep)
 {
@@ -336,12 +336,12 @@ enum srn_tx_verdict srn_requester_idle(struct srn_stream *s, bool may_sleep)
 		/* What is posted from here on is too late. */
 		return SRN_TX_NONE;
 	}
-	/* A process that has never rung was never told that it need not: it will ring. */
+	/* A process that has never rung has not been told that it need not: it will ring. */
 	return ring_is_open(qp) && srn_doorbell_idle(qp) ? SRN_TX_AGAIN : SRN_TX_NONE;
 }
 
 /**
- * srn_requester_deferred - a worker is about to be asked to go on
+ * srn_requester_deferred - a worker is about to be asked to continue the transmission
  * @s: stream of the queue pair
  *
  * Context: the active transmitter.

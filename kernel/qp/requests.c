@@ -6,7 +6,7 @@
 #include "requests.h"
 
 /**
- * srn_requests_begin - sq.next becomes an outstanding Read or atomic
+ * srn_requests_begin - the request at sq.next becomes an outstanding Read or atomic
  * @sq: send queue
  *
  * Context: the active transmitter.
@@ -18,7 +18,7 @@ void srn_requests_begin(struct srn_sq *sq)
 	spin_lock_irqsave(&sq->lock, flags);
 	if (sq->answered == sq->requested)
 		WRITE_ONCE(sq->oldest, sq->next);
-	/* The index before the receiver looks for it. */
+	/* Store sq->oldest before the receiver looks for it. Pairs with srn_requests_oldest(). */
 	smp_store_release(&sq->requested, sq->requested + 1);
 	spin_unlock_irqrestore(&sq->lock, flags);
 }
@@ -31,9 +31,9 @@ static u32 outstanding(const struct srn_qp *qp)
 }
 
 /**
- * srn_requests_wait - are more than so many Reads and atomics outstanding?
+ * srn_requests_wait - are more than @limit Reads and atomics outstanding?
  * @qp: queue pair
- * @limit: so many
+ * @limit: number to compare with
  *
  * Context: the active transmitter.
  *
@@ -107,7 +107,7 @@ struct srn_send *srn_requests_oldest(struct srn_qp *qp, u32 *index)
 {
 	struct srn_sq *sq = &qp->sq;
 
-	/* The transmitter sets the oldest one only where there is none. */
+	/* The transmitter sets sq->oldest only while there is none. */
 	if (sq->answered == smp_load_acquire(&sq->requested))
 		return NULL;
 	*index = READ_ONCE(sq->oldest);

@@ -24,11 +24,11 @@ static struct srn_term_code read_fault(enum srn_mem_fault fault)
 /**
  * srn_responder_memory - get room for the peer's Reads and atomics, before its first one
  * @s: stream of the queue pair
- * @gfp: how memory may be looked for
+ * @gfp: allocation flags
  *
- * Most peers send none, and for as many as they may have on their way it is a page.
+ * Most peers never send any, and room for as many as a peer may have outstanding takes a page.
  *
- * Context: the receiver; may sleep as @gfp does.
+ * Context: the receiver; sleeps if @gfp allows it.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -40,7 +40,7 @@ int srn_responder_memory(struct srn_stream *s, gfp_t gfp)
 	return irq->slots ? 0 : -ENOMEM;
 }
 
-/* Room for an inbound request, or NULL if the peer has more than it may. */
+/* Room for an inbound request, or NULL if the peer has more outstanding than it may. */
 static struct srn_inbound *inbound_slot(struct srn_irq *irq, struct srn_term_code *term)
 {
 	/* Acquire: the transmitter is done with the slot. */
@@ -53,7 +53,7 @@ static struct srn_inbound *inbound_slot(struct srn_irq *irq, struct srn_term_cod
 
 static void inbound_ready(struct srn_qp *qp)
 {
-	/* The slot before the index. */
+	/* The slot is written before the index. */
 	smp_store_release(&qp->irq.prod, qp->irq.prod + 1);
 	srn_tx_kick_async(&qp->stream);
 }
@@ -180,7 +180,7 @@ static void tx_atomic_response(struct srn_qp *qp, struct srn_tx_msg *msg,
 
 /**
  * srn_responder_next - transmit the answer to the oldest request of the peer
- * @qp: queue pair for which srn_responder_waits()
+ * @qp: queue pair for which srn_responder_waits() is true
  * @msg: the message
  *
  * Context: the active transmitter.
@@ -212,7 +212,7 @@ enum srn_tx_verdict srn_responder_next(struct srn_qp *qp, struct srn_tx_msg *msg
  */
 bool srn_responder_waits(const struct srn_qp *qp)
 {
-	/* Acquire: the slot up to there is written. */
+	/* Acquire: the slots up to there are written. */
 	return qp->irq.cons != smp_load_acquire(&qp->irq.prod);
 }
 

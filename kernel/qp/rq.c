@@ -40,7 +40,7 @@ static int recv_copy(const struct srn_rq *rq, const struct srn_recv_wqe *wqe,
 		return -EINVAL;
 	}
 	memcpy(out->sge, wqe->sge, out->num_sge * sizeof(out->sge[0]));
-	/* Whatever the source does from here on, it is the copy that counts. */
+	/* Whatever the producer writes from here on, only the copy counts. */
 	barrier();
 	for (i = 0; i < out->num_sge; i++)
 		out->length += out->sge[i].length;
@@ -76,9 +76,9 @@ static int take_locked(struct srn_rq *rq, struct srn_recv *out, u32 *left)
  *
  * Context: any. Takes rq->lock.
  *
- * Return: 0; -ENOENT if none is posted; -EINVAL if what a process wrote into the slot
- * makes no sense, the slot being consumed and @out->wr_id set; -EOVERFLOW if its index
- * makes no sense, nothing being consumed.
+ * Return: 0; -ENOENT if none is posted; -EINVAL if what a process wrote into the slot makes no
+ * sense, in which case the slot is consumed and @out->wr_id is set; -EOVERFLOW if the index of the
+ * process makes no sense, in which case nothing is consumed.
  */
 int srn_rq_take(struct srn_rq *rq, struct srn_recv *out)
 {

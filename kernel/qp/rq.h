@@ -15,7 +15,7 @@
  * struct srn_rq - ring of receive WQEs
  * @ring: the WQEs, in shared memory for a process
  * @user_prod: producer index of a process, NULL for a kernel consumer
- * @shared_cons: where @cons is shown
+ * @shared_cons: copy of @cons that the consumer sees
  * @depth: entries, a power of two; 0: no queue
  * @capacity: entries that were asked for and may be outstanding
  * @stride: bytes per entry of the ring

@@ -6,7 +6,7 @@
 #include "qp_trace.h"
 #include "state.h"
 
-/* Something went wrong here that the peer has no part in. RFC 5040 section 7.1. */
+/* Something went wrong on this side; the peer has no part in it. RFC 5040 section 7.1. */
 const struct srn_term_code srn_state_local_error = {
 	SRN_LAYER_RDMAP, SRN_RDMAP_CATASTROPHIC, 0,
 };
@@ -35,7 +35,7 @@ static const u32 hints[] = {
 };
 
 /**
- * srn_state_set - the only place where a state changes
+ * srn_state_set - change the state, which happens nowhere else
  * @qp: queue pair
  * @to: new state
  *
@@ -55,7 +55,7 @@ bool srn_state_set(struct srn_qp *qp, enum ib_qp_state to)
 	WRITE_ONCE(qp->ctrl->state, hints[to]);
 	if (to == IB_QPS_ERR)
 		WRITE_ONCE(qp->ctrl->sq_kick, SRN_KICK_NOW);
-	/* Receives are rung for only to have them flushed. */
+	/* A process rings for receives only to have them flushed. */
 	WRITE_ONCE(qp->ctrl->rq_kick, to == IB_QPS_ERR);
 	return true;
 }
@@ -109,17 +109,17 @@ void srn_state_unbind(struct srn_qp *qp, struct srn_conn *conn)
 }
 
 /**
- * srn_state_fail - the connection of a queue pair ends, or it never gets one
+ * srn_state_fail - end the connection of a queue pair, or keep it from getting one
  * @qp: queue pair
  * @event: asynchronous event to raise, or 0
  * @term: tell the peer why with a Terminate, or NULL
  * @reason: for the log, or NULL
  *
- * Only the first call counts. The rest is done by end_work.
+ * Only the first call counts, and end_work does the rest.
  *
  * Context: any.
  *
- * Return: this was the first one.
+ * Return: true if this was the first call.
  */
 bool srn_state_fail(struct srn_qp *qp, enum ib_event_type event, const struct srn_term_code *term,
 		    const char *reason)
@@ -136,7 +136,7 @@ bool srn_state_fail(struct srn_qp *qp, enum ib_event_type event, const struct sr
 			qp->end_term = *term;
 		queue_work(srn_wq, &qp->end_work);
 	}
-	/* What the peer sent in front of its FIN says more than the FIN. */
+	/* What the peer sent before its FIN says more than the FIN. */
 	if (!first && event && READ_ONCE(qp->peer_closed) && !qp->ended && !qp->end_event)
 		qp->end_event = event;
 	spin_unlock_irqrestore(&qp->state_lock, flags);

@@ -2,17 +2,18 @@
 /*
  * The watch looks after queue pairs whose process may wait with its doorbells (doorbell.c).
  *
- * There is one watch for all that send to a completion queue: a process that goes from one
- * queue pair to the next leaves the rest of a batch in many of them, and a timer for each, at one
- * interrupt in 100 µs, would cost more than what it transmits. A doorbell for one of them, once
- * nothing is left to be polled, transmits what the others have left, too; the timer has work only
- * if no doorbell comes. As long as it has none it comes ever more seldom. So what a stream
- * posts last is late by twice MAX_PERIOD_NS at the most: the first look sees it, the second one
- * transmits it. One that needs the timer each time has short looks, and waits for three times
- * LATE_NS. With more queue pairs than MAX_LOOKS that many are looked at each time, in turn.
+ * All queue pairs that send to a completion queue share one watch. A process that goes from one
+ * queue pair to the next leaves the rest of a batch in many of them, and a timer for each, with one
+ * interrupt in 100 µs, would cost more than what it transmits. When the process rings for one of
+ * them and has nothing left to poll, the doorbell also transmits what is left in the others; the
+ * timer has work only if no doorbell comes. While the timer finds no work, its period grows. So the
+ * last message of a stream is late by twice MAX_PERIOD_NS at most: the first look sees it, and the
+ * second one transmits it. A stream that needs the timer each time keeps the period short, and
+ * waits for three times LATE_NS at most. If there are more queue pairs than MAX_LOOKS, the timer
+ * looks at that many each time, in turn.
  *
- * Lock order: watch->lock is taken with no other lock of this module held. The start of the timer
- * and the scheduling of a tasklet or a worker is all that happens below it.
+ * Lock order: watch->lock is taken with no other lock of this module held. Under it, only the timer
+ * is started, and a tasklet or a worker is scheduled.
  */
 #include "../compat/compat.h"
 #include "../stream/tx.h"
@@ -20,17 +21,17 @@
 #include "qp.h"
 #include "watch.h"
 
-/* From one look to the next. */
+/* Time from one look to the next: at first, and at most. */
 #define LATE_NS		(100 * NSEC_PER_USEC)
 #define MAX_PERIOD_NS	(8 * LATE_NS)
-/* How many the timer and a doorbell look at in one go. */
+/* Most queue pairs that the timer and a doorbell look at, and that a doorbell transmits for. */
 #define MAX_LOOKS	256
 #define MAX_HELP_LOOKS	16
 #define MAX_HELPED	8
-/* And how many the timer has transmit, which one tasklet after the other does. */
+/* Most late queue pairs that the timer kicks at once: their tasklets run one after the other. */
 #define MAX_LATE	16
 
-/* Has it paused for longer than a stream does? */
+/* Has the process paused for longer than a stream does? */
 static bool has_paused(const struct srn_qp *qp, u64 now)
 {
 	s64 since = now - READ_ONCE(qp->doorbell.idle_at);
@@ -46,7 +47,7 @@ static void remove_locked(struct srn_watch *watch, struct srn_qp *qp)
 	WRITE_ONCE(qp->doorbell.watched, false);
 }
 
-/* Does nothing if it is not deferred. */
+/* Does nothing if the queue pair is not deferred. */
 static void remove_deferred(struct srn_qp *qp)
 {
 	struct srn_cq *cq = qp->scq;
@@ -56,7 +57,7 @@ static void remove_deferred(struct srn_qp *qp)
 	WRITE_ONCE(cq->ctrl->deferred, !list_empty(&cq->watch.deferred));
 }
 
-/* Something is, and nobody is at work on it or waits for the peer's leave to go on. */
+/* Is something left, while nobody transmits, or waits for the peer before going on? */
 static bool is_left(const struct srn_qp *qp)
 {
 	u32 taken = READ_ONCE(qp->doorbell.taken);
@@ -64,11 +65,11 @@ static bool is_left(const struct srn_qp *qp)
 	return READ_ONCE(qp->ctrl->sq_prod) != taken && READ_ONCE(qp->sq.prod) == taken;
 }
 
-/* Return: it was late, and is being transmitted. */
+/* Return: true if something was late; it is now being transmitted. */
 static bool look_after(struct srn_watch *watch, struct srn_qp *qp, u64 now)
 {
 	u32 taken = READ_ONCE(qp->doorbell.taken);
-	/* Anything is left that the last look has seen. */
+	/* Something that the last look has seen is still left. */
 	bool late = (s32)(qp->doorbell.seen - taken) > 0 && is_left(qp);
 	bool paused;
 
@@ -80,7 +81,7 @@ static bool look_after(struct srn_watch *watch, struct srn_qp *qp, u64 now)
 		return false;
 	}
 	WRITE_ONCE(qp->doorbell.late, late);
-	/* It transmits, finds that it is no stream any more, or adds itself again. */
+	/* The transmitter sends what is left, and ends the stream or adds it to the watch again. */
 	remove_locked(watch, qp);
 	srn_tx_kick_async(&qp->stream);
 	return late;
@@ -123,7 +124,7 @@ void srn_watch_init(struct srn_watch *watch)
 
 /**
  * srn_watch_exit - the completion queue goes away
- * @watch: watch of no queue pair
+ * @watch: watch without queue pairs
  *
  * Context: process, sleeps.
  */
@@ -174,7 +175,7 @@ void srn_watch_remove(struct srn_qp *qp)
 	spin_unlock_bh(&watch->lock);
 }
 
-/* Queue pairs, with references, in which something was left. Return: how many. */
+/* Find queue pairs in which something was left, and take references. Return: how many. */
 static u32 find_left(struct srn_watch *watch, const struct srn_qp *but, struct srn_qp **left)
 {
 	u32 looks, found = 0;
@@ -192,10 +193,10 @@ static u32 find_left(struct srn_watch *watch, const struct srn_qp *but, struct s
 }
 
 /**
- * srn_watch_help - transmit what a process without anything to poll has left in other queue pairs
- * @qp: the one that it has rung for
+ * srn_watch_help - transmit what a process has left in other queue pairs
+ * @qp: queue pair that the process has rung for
  *
- * Usually it would ring for each of them.
+ * The process has nothing left to poll, so it would usually ring for each of the others next.
  *
  * Context: process, no locks held; sleeps for their socket locks.
  */
@@ -249,10 +250,10 @@ static struct srn_qp *next_deferred(struct srn_watch *watch)
 
 /**
  * srn_watch_take_over - transmit what a worker was asked to transmit before
- * @qp: the queue pair that the process has rung for
+ * @qp: queue pair that the process has rung for
  *
- * One worker transmits for all of them and has to share the processor with the process. Whoever
- * the process transmits for itself would get ever further ahead of them.
+ * One worker transmits for all deferred queue pairs and has to share the processor with the
+ * process. Queue pairs for which the process itself transmits would get ever further ahead of them.
  *
  * Context: process, no locks held; sleeps for their socket locks.
  */

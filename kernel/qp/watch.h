@@ -11,7 +11,7 @@
 struct srn_qp;
 
 /**
- * struct srn_watch - of a completion queue: the queue pairs that send to it and may be late
+ * struct srn_watch - queue pairs that send to one completion queue and may be late
  * @lock: protects all of this, and srn_doorbell.watched of the queue pairs in @qps
  * @qps: queue pairs that are watched, by srn_doorbell.watch_entry; the one that was looked at last
  *	is the last
@@ -32,7 +32,7 @@ struct srn_watch {
 	struct list_head deferred;
 };
 
-/* Is there more than one? Usually it is none, or one. */
+/* Is more than one queue pair watched? Usually there is none, or one. */
 static inline bool srn_watch_is_shared(const struct srn_watch *watch)
 {
 	return READ_ONCE(watch->count) > 1;

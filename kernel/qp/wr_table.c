@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Send work requests, a row for each opcode.
+ * Send work requests: one row for each opcode.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -78,7 +78,7 @@ const struct srn_wr_info srn_wr_table[SRN_WR_OPCODES] = {
 	},
 };
 
-/* What kernel consumers call them, and one more, since the first one is zero. */
+/* Rows by the opcode of kernel consumers. Each is stored plus one, as zero means no row. */
 static const u8 by_kernel[] = {
 	[IB_WR_SEND] = SRN_WR_SEND + 1,
 	[IB_WR_SEND_WITH_INV] = SRN_WR_SEND_WITH_INV + 1,
@@ -94,8 +94,8 @@ static const u8 by_kernel[] = {
 };
 
 /**
- * srn_wr_table_find - the row of a kernel consumer's work request
- * @opcode: what it calls it
+ * srn_wr_table_find - find the row of a kernel consumer's work request
+ * @opcode: opcode that the kernel consumer uses
  *
  * Context: any.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Send work requests: what there is to know of each opcode.
+ * Send work requests: what there is to know about each opcode.
  */
 #ifndef SRN_WR_TABLE_H
 #define SRN_WR_TABLE_H
@@ -10,7 +10,7 @@
 
 #include "../uapi/softrnic-abi.h"
 
-/* What becomes of a work request. */
+/* How a work request is executed. */
 enum srn_wr_kind {
 	SRN_WR_KIND_SEND,
 	SRN_WR_KIND_WRITE,
@@ -19,7 +19,7 @@ enum srn_wr_kind {
 	SRN_WR_KIND_LOCAL,	/* needs no bytes on the wire */
 };
 
-/* What srn_send_wqe.ex is. */
+/* Meaning of srn_send_wqe.ex. */
 enum srn_wr_ex {
 	SRN_WR_EX_NONE,		/* none of these */
 	SRN_WR_EX_INVALIDATE,	/* the STag to invalidate */
@@ -29,13 +29,13 @@ enum srn_wr_ex {
 
 /**
  * struct srn_wr_info - one opcode of send work requests
- * @name: for people
- * @kind: what becomes of it, enum srn_wr_kind
- * @completes_as: enum ib_wc_opcode
+ * @name: name for people to read
+ * @kind: how the work request is executed, enum srn_wr_kind
+ * @completes_as: enum ib_wc_opcode of its completion
  * @opcode: enum srn_rdmap_opcode of its message, or of the first one of two
- * @solicited: the same of a Send with SRN_WR_SOLICITED
- * @ex: what its extra word is, enum srn_wr_ex
- * @user: a process may post it; a kernel consumer what srn_wr_table_find() has
+ * @solicited: enum srn_rdmap_opcode of a Send with SRN_WR_SOLICITED
+ * @ex: meaning of its extra word, enum srn_wr_ex
+ * @user: a process may post it; a kernel consumer may post whatever srn_wr_table_find() finds
  * @payload: it has scatter/gather entries
  * @can_inline: its payload may be in the work request
  * @access: IB_ACCESS_* that its entries need
