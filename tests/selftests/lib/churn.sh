@@ -113,9 +113,19 @@ way_link_delete()
 	rdma link delete srnb
 }
 
+# rdma looks for its link in the core's list, in two steps. If another link goes in between, the
+# core leaves one out, and rdma does not find it: once in 150 times with rxe's links.
+delete_beside_another()
+{
+	local said
+	said=$(rdma link delete "$1" 2>&1) && return
+	echo "$said"
+	[[ $said == "Wrong device name"* ]] && ! no_link "$1" && rdma link delete "$1"
+}
+
 way_link_deleted_at_both()
 {
-	rdma link delete srnb & rdma link delete srna
+	delete_beside_another srnb & delete_beside_another srna
 	wait $! || return
 	told "$client" "$client_log" && told "$server" "$server_log"
 }
