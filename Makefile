@@ -77,13 +77,13 @@ check: check-build ## everything: unit tests, fuzzing, all tests in the test mac
 check-build: guest-module provider tests fuzz-build siw-if-there previous-abi
 
 .PHONY: test
-test: $(if $(K),debug-module,guest-module) tests previous-abi ## one test in the test machine, T=NAME: NAME.sh of tests/selftests or interop (K=uml: debug kernel)
+test: $(if $(K),debug-module,guest-module) tests $(filter previous-abi,$(T)) ## one test in the test machine, T=NAME: NAME.sh of tests/selftests or interop (K=uml: debug kernel)
 	@test -n "$(T)" || { echo "which test? make test T=NAME, one of:"; \
 		ls tests/selftests tests/interop | sed -n 's/\.sh$$//p'; exit 2; }
 	@SRN_KERNEL=$(or $(K),stock) scripts/run-tests --verbose guest $(T)
 
 .PHONY: check-debug
-check-debug: debug-module tests previous-abi ## tests of the test machine on a kernel that sees mistakes (K=uml, uml-smp, qemu, kcsan or trace; T='NAME …': not all)
+check-debug: debug-module tests $(if $(T),$(filter previous-abi,$(T)),previous-abi) ## tests of the test machine on a kernel that sees mistakes (K=uml, uml-smp, qemu, kcsan or trace; T='NAME …': not all)
 	@SRN_KERNEL=$(K_OR_UML) scripts/run-tests machine guest $(T)
 
 .PHONY: debug-kernel

@@ -99,10 +99,8 @@ static int start_connect(struct srn_ep *ep, bool any_port)
 			     O_NONBLOCK);
 	if (ret && ret != -EINPROGRESS)
 		return ret;
+	/* The socket's callback has queued the endpoint if it is connected already. */
 	srn_ep_set_deadline(ep, CONNECT_TIMEOUT);
-	/* Queue it only if there is something to see already, or its turn would come too early. */
-	if (ep->sock->sk->sk_state != TCP_SYN_SENT)
-		srn_ep_queue(ep);
 	return 0;
 }
 

@@ -17,8 +17,8 @@
  *
  * Compatibility: structures grow only at their end, a new meaning gets a bit in
  * SRN_FEATURE_*, and SRN_ABI_VERSION stays as it is. When a context is opened each
- * side tells the other which features it knows. Neither uses one that the other has
- * not told of. Both sides accept answers that are shorter or longer than their own;
+ * side tells the other which features it knows. Neither relies on one that the other
+ * has not told of. Both sides accept answers that are shorter or longer than their own;
  * what is missing is zero. In a request, what the kernel does not know must be zero:
  * it refuses the request otherwise (EOPNOTSUPP). Sizes and strides of what is mapped
  * are the kernel's, and told in each answer; they are never less than those of

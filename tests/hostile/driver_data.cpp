@@ -31,8 +31,6 @@ namespace {
 
 using bytes = std::vector<std::byte>;
 
-const char* path_of_device = nullptr;
-
 [[noreturn]] void die(const std::string& why) {
     std::printf("FAILED: %s\n", why.c_str());
     std::fflush(stdout);
@@ -278,11 +276,11 @@ const std::array subjects{
 }
 
 /// What is written of the answer, and nothing behind it, is as it is in the whole one.
-void check(const subject& s, const bytes& whole, const driver_part& driver) {
+void check(const subject& s, const char* path, const bytes& whole, const driver_part& driver) {
     const std::size_t written = std::min(s.size, driver.out);
     bytes got;
     try {
-        got = s.run(path_of_device, driver);
+        got = s.run(path, driver);
     } catch (const refusal& no) {
         die_of(s, driver, std::strerror(no.error));
     }
@@ -291,9 +289,9 @@ void check(const subject& s, const bytes& whole, const driver_part& driver) {
             die_of(s, driver, "byte " + std::to_string(i) + " of its answer");
 }
 
-void check_refused(const subject& s, const driver_part& driver) {
+void check_refused(const subject& s, const char* path, const driver_part& driver) {
     try {
-        s.run(path_of_device, driver);
+        s.run(path, driver);
     } catch (const refusal& no) {
         if (no.error == EOPNOTSUPP) return;
         die_of(s, driver, std::strerror(no.error));
@@ -312,8 +310,8 @@ std::vector<bytes> requests_for(const subject& s) {
     return requests;
 }
 
-unsigned try_sizes(const subject& s) {
-    const bytes whole = s.run(path_of_device, {{}, s.size});
+unsigned try_sizes(const subject& s, const char* path) {
+    const bytes whole = s.run(path, {{}, s.size});
     for (std::size_t i = 0; i < s.size; ++i)
         if (whole[i] == untouched)
             die(std::string(s.name) + " leaves byte " + std::to_string(i) + " as it was");
@@ -322,9 +320,9 @@ unsigned try_sizes(const subject& s) {
         for (std::size_t out = 0; out <= 2 * s.size + 8; out += 4, ++tried) {
             const driver_part driver{in, out};
             if (s.knows(in))
-                check(s, whole, driver);
+                check(s, path, whole, driver);
             else
-                check_refused(s, driver);
+                check_refused(s, path, driver);
         }
     return tried;
 }
@@ -333,7 +331,6 @@ unsigned try_sizes(const subject& s) {
 
 int main(int argc, char** argv) {
     if (argc != 2) die("usage: driver_data DEVICE");
-    path_of_device = argv[1];
-    for (const subject& s : subjects) std::printf("%s: %u sizes\n", s.name, try_sizes(s));
+    for (const subject& s : subjects) std::printf("%s: %u sizes\n", s.name, try_sizes(s, argv[1]));
     return 0;
 }
