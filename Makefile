@@ -77,9 +77,9 @@ check: check-build ## everything: unit tests, fuzzing, all tests in the test mac
 check-build: guest-module provider tests fuzz-build siw-if-there previous-abi
 
 .PHONY: test
-test: $(if $(K),debug-module,guest-module) tests $(filter previous-abi,$(T)) ## one test in the test machine, T=NAME: NAME.sh of tests/selftests or interop (K=uml: debug kernel)
+test: $(if $(K),debug-module,guest-module) tests $(filter previous-abi,$(T)) ## one test in the test machine, T=NAME: of tests/selftests or interop (K=uml: debug kernel)
 	@test -n "$(T)" || { echo "which test? make test T=NAME, one of:"; \
-		ls tests/selftests tests/interop | sed -n 's/\.sh$$//p'; exit 2; }
+		scripts/run-tests names; exit 2; }
 	@SRN_KERNEL=$(or $(K),stock) scripts/run-tests --verbose guest $(T)
 
 .PHONY: check-debug

@@ -1,10 +1,11 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# The scripts in the folders TESTS, each in a fresh test machine. A script says what
+# The scripts in the folders TESTS (NAME.sh, or NAME/NAME.sh beside its programs), each in a fresh test
+# machine. A script says what
 # it needs in comment lines near its top:
 #
-#	# files: build/tests/verbs/verbs_test build/provider/examples/*
+#	# files: build/tests/bin/verbs_test build/provider/examples/*
 #	# timeout: 120
 #	# mem: 3G
 #	# smp: 4
@@ -46,23 +47,26 @@ test_guest()
 
 script_names()
 {
-	local folder script
+	local folder entry name
 	for folder in "${TESTS[@]}"; do
-		for script in "$folder"/*.sh; do
-			[[ ! -e $script ]] || basename "$script" .sh
+		for entry in "$folder"/*; do
+			name=$(basename "$entry" .sh)
+			[[ -z $(script_of "$name") ]] || echo "$name"
 		done
 	done
 }
 
-# script_of NAME: its file; nothing if there is none.
+# script_of NAME: its file, which may lie in a folder of that name; nothing if there is none.
 script_of()
 {
-	local folder
+	local folder script
 	for folder in "${TESTS[@]}"; do
-		if [[ -e $folder/$1.sh ]]; then
-			echo "$folder/$1.sh"
-			return
-		fi
+		for script in "$folder/$1.sh" "$folder/$1/$1.sh"; do
+			if [[ -e $script ]]; then
+				echo "$script"
+				return
+			fi
+		done
 	done
 }
 

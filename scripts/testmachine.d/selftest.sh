@@ -13,8 +13,8 @@ time-out|2|124|no end within 2 s|sleep 100
 sockets|20|99|softrnic leaked|sysctl -qw net.ipv4.tcp_orphan_retries=100; echo 2 > /run/patience-for-sockets; nc -l 127.0.0.1 9999 & sleep 1; exec 5<> /dev/tcp/127.0.0.1/9999; tc qdisc add dev lo root netem loss 100%; exec 5>&-
 kernel-panic|20|99|the kernel panicked|echo c > /proc/sysrq-trigger; sleep 100
 '
-# With a module in the place of softrnic that does wrong: leaky/ on a kernel with kmemleak,
-# racy/ on one with KCSAN.
+# With a module of tests/modules, which does wrong, in the place of softrnic: leaky on a kernel
+# with kmemleak, racy on one with KCSAN.
 LEAKY_CASE='leaky|60|99|softrnic leaked|modprobe softrnic
 '
 RACY_CASE='racy|120|99|the kernel complained|modprobe softrnic && sleep 20
@@ -106,7 +106,7 @@ build_module()
 	dest=$WORK/build-$1/module/$(kernel_release)
 	[[ $KERNEL != uml* ]] || arch=(ARCH=um)
 	mkdir -p "$dest"
-	cp "$LIB/$1"/* "$dest/"
+	cp "$TOP/tests/modules/$1"/* "$dest/"
 	make -C "$(kernel_dir)/build" "${arch[@]}" M="$dest" -s modules > "$log" 2>&1 || {
 		cat "$log" >&2
 		die "the module $1 cannot be built"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # timeout: 900
 # mem: 2G
-# files: Documentation/howto-nvme-rdma.md build/tests/robustness/cm_misuse
+# files: Documentation/howto-nvme-rdma.md build/tests/bin/cm_misuse
 # pair: yes
 #
 # NVMe over RDMA: nvmet and nvme-rdma, data verified, through resets, a wire that is

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# files: build/tests/robustness/load
+# files: build/tests/bin/load
 # timeout: 300
 #
 # Links under full load, whose users hold objects of every kind, lose what they stand on:

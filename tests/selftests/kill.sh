@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# files: build/tests/robustness/load
+# files: build/tests/bin/load
 # timeout: 400
 #
 # Processes with load that are killed at a random moment of their life, from their start on,

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# files: build/tests/verbs/verbs_test
+# files: build/tests/bin/verbs_test
 # timeout: 400
 #
 # CRC and markers, asked for by either end or by none: data arrives whole, whoever wants

@@ -3,7 +3,7 @@
 # timeout: 240
 #
 # The class of service that a program asks of rdma_cm is in its packets, for both roles and
-# both versions of IP. The rate of a queue pair is in tests/verbs.
+# both versions of IP. The rate of a queue pair is in verbs-library.
 . lib/ktap.sh
 . lib/pairs.sh
 

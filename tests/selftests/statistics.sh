@@ -3,7 +3,7 @@
 # timeout: 400
 #
 # rdma statistic: what one link says that it has sent is what the other says that it has
-# received, and what went wrong is counted by the side that noticed. tests/verbs has the
+# received, and what went wrong is counted by the side that noticed. verbs-library has the
 # exact numbers of each operation.
 . lib/ktap.sh
 . lib/pairs.sh

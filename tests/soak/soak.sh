@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# files: build/tests/robustness/load build/tests/hostile/scribble.so build/tests/hostile/uverbs_fuzz build/tests/verbs/verbs_test build/tests/network/flood build/tests/network/vanisher
+# files: build/tests/bin/load build/tests/bin/scribble.so build/tests/bin/uverbs_fuzz build/tests/bin/verbs_test build/tests/bin/flood build/tests/bin/vanisher
 # mem: 3G
 #
 # Everything that can happen to links, mixed at random, for a long time; run by "make soak".
@@ -25,7 +25,7 @@ ACTIONS=(
 	scribblers scribblers uverbs_fuzzer
 )
 [[ -z ${THINGS:-} ]] || read -ra ACTIONS <<< "$THINGS"
-declare -A DONE=() FAILED=()
+declare -A TIMES=() FAILED=()
 
 # To $CHOSEN: a subshell would have random numbers of its own, which no seed decides.
 between() { CHOSEN=$(($1 + RANDOM % ($2 - $1 + 1))); }
@@ -75,10 +75,10 @@ bad_network()
 strangers()
 {
 	local i size
-	for i in {1..20}; do
+	for ((i = 0; i < 20; i++)); do
 		size=$((RANDOM % 4000))
 		between 0 1
-		head -c $size /dev/urandom |
+		head -c "$size" /dev/urandom |
 			ip netns exec a timeout 2 nc -q "$CHOSEN" "$B4" "$PORT" > /dev/null &
 	done
 	sleep 3
@@ -121,27 +121,28 @@ perftest()
 	CLIENT_LOG=/tmp/perftest.log
 	# A client that comes before the server listens again is refused.
 	perftest_once "$tool" "${options[@]}" && return
-	if grep -q CM_EVENT_REJECTED $CLIENT_LOG; then
+	if grep -q CM_EVENT_REJECTED "$CLIENT_LOG"; then
 		perftest_once "$tool" "${options[@]}" && return
 	fi
-	echo "$tool ${options[*]}: $(tail -n 3 $CLIENT_LOG)"
+	echo "$tool ${options[*]}: $(tail -n 3 "$CLIENT_LOG")"
 	return 1
 }
 
 perftest_once()
 {
 	local server
-	: > $CLIENT_LOG
+	: > "$CLIENT_LOG"
 	timeout -k 2 $((PATIENCE * 2)) ip netns exec b "$@" -d srnb > /tmp/perftest-server.log 2>&1 &
 	server=$!
-	wait_listening 7800 &&
-		timeout -k 2 "$PATIENCE" ip netns exec a "$@" -d srna "$B4" > $CLIENT_LOG 2>&1 || {
-		kill -TERM "$server"
+	if wait_listening 7800 &&
+		timeout -k 2 "$PATIENCE" ip netns exec a "$@" -d srna "$B4" > "$CLIENT_LOG" 2>&1; then
 		wait "$server"
-		echo "perftest's server: status $?: $(tail -n 3 /tmp/perftest-server.log)"
-		return 1
-	}
+		return
+	fi
+	kill -TERM "$server"
 	wait "$server"
+	echo "perftest's server: status $?: $(tail -n 3 /tmp/perftest-server.log)"
+	return 1
 }
 
 rpings()
@@ -171,10 +172,10 @@ verbs_tests()
 scribblers()
 {
 	local seed=$RANDOM
-	timeout -k 1 8 env SCRIBBLE_SEED=$seed LD_PRELOAD="$PWD/scribble.so" \
+	timeout -k 1 8 env SCRIBBLE_SEED="$seed" LD_PRELOAD="$PWD/scribble.so" \
 		ip netns exec b ./load serve "$B4" 7900 6 > /dev/null 2>&1 &
 	sleep 1
-	timeout -k 1 6 env SCRIBBLE_SEED=$seed LD_PRELOAD="$PWD/scribble.so" \
+	timeout -k 1 6 env SCRIBBLE_SEED="$seed" LD_PRELOAD="$PWD/scribble.so" \
 		ip netns exec a ./load run "$B4" 7900 4 3 1 > /dev/null 2>&1
 	wait $!
 	goes_on && end_load
@@ -187,7 +188,7 @@ uverbs_fuzzer()
 		/sys/class/infiniband_verbs/uverbs* | tr ' ' '\n' | while read -r path; do
 			[[ $(cat "$path/ibdev" 2> /dev/null) == srna ]] && echo "$path"
 		done | head -n 1)")
-	timeout -k 2 $((PATIENCE * 2)) ./uverbs_fuzz "/dev/infiniband/$device" 5 $RANDOM || return
+	timeout -k 2 $((PATIENCE * 2)) ./uverbs_fuzz "/dev/infiniband/$device" 5 "$RANDOM" || return
 	goes_on && end_load
 }
 
@@ -248,16 +249,16 @@ $(tail -n 2 "$client_log" "$server_log")"
 		FAILED[$action]+="left something behind: $(cat /tmp/removal.log)"
 		note "thing $round, $action, left something behind"
 	}
-	DONE[$action]=$((${DONE[$action]:-0} + 1))
+	TIMES[$action]=$((${TIMES[$action]:-0} + 1))
 }
 
 start_reference()
 {
 	cp load reference
-	./reference serve $A1 $REFERENCE $((MINUTES * 60 + 600)) > /tmp/reference-server.log 2>&1 &
+	./reference serve "$A1" "$REFERENCE" $((MINUTES * 60 + 600)) > /tmp/reference-server.log 2>&1 &
 	reference_server=$!
-	wait_listening $REFERENCE || return
-	LOAD_REPORT=10 ./reference run $A1 $REFERENCE $((MINUTES * 60 + 600)) 2 "$SEED" \
+	wait_listening "$REFERENCE" || return
+	LOAD_REPORT=10 ./reference run "$A1" "$REFERENCE" $((MINUTES * 60 + 600)) 2 "$SEED" \
 		> /tmp/reference.log 2>&1 &
 	reference=$!
 }
@@ -297,11 +298,11 @@ while ((SECONDS - START < MINUTES * 60)); do
 		shown=$SECONDS
 	fi
 done
-for action in "${!DONE[@]}"; do
+for action in "${!TIMES[@]}"; do
 	if [[ -z ${FAILED[$action]:-} ]]; then
-		ok "${action//_/ }, ${DONE[$action]} times"
+		ok "${action//_/ }, ${TIMES[$action]} times"
 	else
-		not_ok "${action//_/ }, ${DONE[$action]} times" "${FAILED[$action]}"
+		not_ok "${action//_/ }, ${TIMES[$action]} times" "${FAILED[$action]}"
 	fi
 done
 run_check "the reference load lost nothing" reference_lost_nothing

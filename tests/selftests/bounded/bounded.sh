@@ -1,0 +1,160 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# files: build/tests/bin/bounded build/tests/bin/holdings build/tests/bin/flood
+# timeout: 300
+#
+# How long softrnic keeps interrupts, preemption or bottom halves off at a stretch, whatever work
+# it is given: not longer than LIMIT microseconds, of instructions, one a nanosecond. Of a section
+# that it opens the events of the kernel "trace" tell (make test T=bounded K=trace). Time that
+# softirqs take which a section ends with is not counted: they are let in there. Where the kernel
+# does not tell, the work is done all the same.
+. lib/ktap.sh
+. lib/pairs.sh
+
+TRACING=/sys/kernel/tracing LIMIT=200
+SERVER=10.1.0.1 PORT=7700
+
+said() { grep -q "$1" "$2"; }
+
+# Addresses of the module, as the events have them: offsets from the kernel's text.
+module_range()
+{
+	local text start size
+	text=$((0x$(awk '$3 == "_stext" { print $1 }' /proc/kallsyms)))
+	start=$(($(cat /sys/module/softrnic/sections/.text)))
+	size=$(awk '$1 == "softrnic" { print $2 }' /proc/modules)
+	echo $((start - text)) $((start - text + size))
+}
+
+# One whose beginning is softrnic's, and every end.
+watch_sections()
+{
+	local from to event
+	read -r from to <<< "$(module_range)"
+	echo 0 > "$TRACING"/tracing_on
+	echo 65536 > "$TRACING"/buffer_size_kb
+	for event in irq_disable preempt_disable; do
+		echo "(caller_offs >= $from && caller_offs < $to) ||" \
+			"(parent_offs >= $from && parent_offs < $to)" \
+			> "$TRACING"/events/preemptirq/"$event"/filter || return
+	done
+	for event in preemptirq/{irq,preempt}_{disable,enable} irq/softirq_entry; do
+		echo 1 > "$TRACING"/events/"$event"/enable || return
+	done
+}
+
+# The longest section of each place, longest first: "MICROSECONDS KIND PLACE".
+sections()
+{
+	awk '
+		function ends(kind) {
+			if (kind in since && (now - since[kind]) * 1e6 > most[kind " " by[kind]])
+				most[kind " " by[kind]] = (now - since[kind]) * 1e6
+			delete since[kind]
+		}
+		function place() {
+			match($0, /(caller|parent)=[^ ]* \[softrnic\]/)
+			return substr($0, RSTART + 7, RLENGTH - 18)
+		}
+		{ for (i = 1; i <= NF && $i !~ /^[0-9]+\.[0-9]+:$/; i++); now = $i + 0; what = $(i + 1) }
+		what == "irq_disable:" { since["interrupts"] = now; by["interrupts"] = place() }
+		what == "preempt_disable:" { since["preemption"] = now; by["preemption"] = place() }
+		what == "irq_enable:" { ends("interrupts") }
+		what == "preempt_enable:" || what == "softirq_entry:" { ends("preemption") }
+		/LOST/ { print 1000000, "events were lost" }
+		END { for (m in most) printf "%d %s\n", most[m], m }
+	' "$TRACING"/trace | sort -rn
+}
+
+# bounded COMMAND…: while it runs no section is longer than it may be, and there are some.
+bounded()
+{
+	local status=0 longest
+	echo > "$TRACING"/trace
+	echo 1 > "$TRACING"/tracing_on
+	"$@" || status=$?
+	echo 0 > "$TRACING"/tracing_on
+	sections > /tmp/sections
+	head -n 5 /tmp/sections
+	((status == 0)) || return
+	read -r longest _ < /tmp/sections
+	((longest > 0 && longest <= LIMIT))
+}
+
+# queue_pair HOW: one with as much work as it may have.
+queue_pair()
+{
+	: > /tmp/bounded.log
+	: > /tmp/holdings.log
+	timeout 200 ./bounded "$1" "$SERVER" "$PORT" > /tmp/bounded.log 2>&1 &
+	local program=$! peer
+	wait_listening "$PORT" || return
+	timeout 200 ./holdings peer "$SERVER" "$PORT" 1 nothing > /tmp/holdings.log 2>&1 &
+	peer=$!
+	wait_until 60 said ready /tmp/bounded.log || {
+		cat /tmp/bounded.log /tmp/holdings.log
+		return 1
+	}
+	pkill -USR1 -x bounded
+	wait "$program" || {
+		cat /tmp/bounded.log
+		return 1
+	}
+	kill "$peer"
+	wait "$peer"
+	return 0
+}
+
+many_queue_pairs()
+{
+	local server
+	timeout 200 ib_write_bw -R -F -q 64 -s 64 -n 640 -p 7800 > /tmp/server.log 2>&1 &
+	server=$!
+	wait_listening 7800 || return
+	timeout 200 ib_write_bw -R -F -q 64 -s 64 -n 640 -p 7800 "$SERVER" > /tmp/client.log 2>&1 ||
+		cat /tmp/client.log
+	wait "$server"
+}
+
+flood()
+{
+	timeout 200 rping -s -P -a "$SERVER" -p 7900 > /tmp/server.log 2>&1 &
+	local server=$!
+	wait_listening 7900 || return
+	./flood "$SERVER" 7900 300 mixed 100 60
+	kill "$server"
+	wait "$server"
+	return 0
+}
+
+kernel_tells()
+{
+	[[ -e $TRACING/events/preemptirq/irq_disable &&
+		-e $TRACING/events/preemptirq/preempt_disable ]]
+}
+
+# check NAME COMMAND…: the command, and how long its sections are.
+check()
+{
+	local name=$1
+	shift
+	if [[ -n $TELLS ]]; then
+		run_check "$name: no section is longer than $LIMIT µs" bounded "$@" &&
+			note "$(cat "$CHECK_OUTPUT")"
+	else
+		run_check "$name" "$@" && skip "$name: no section is longer than $LIMIT µs" \
+			"this kernel does not tell when interrupts are off (K=trace)"
+	fi
+}
+
+chmod +x bounded holdings flood
+TELLS=''
+run_check "a link" dummy_link || finish
+! kernel_tells || TELLS=1
+[[ -z $TELLS ]] || run_check "events" watch_sections || finish
+check "16384 sends and receives are flushed" queue_pair flush
+check "16384 windows are bound and invalidated" queue_pair invalidate
+check "16384 short writes" queue_pair write
+check "many queue pairs that write" many_queue_pairs
+check "a flood of connections" flood
+finish

@@ -1,0 +1,107 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# files: build/tests/bin/scribble.so build/tests/bin/verbs_test build/tests/bin/load
+# timeout: 240
+#
+# Programs that write rubbish over everything that they share with the kernel, while
+# others use the same links. The others are unharmed; the hostile ones may fail as they
+# like, but end.
+#
+# SCRIBBLE_SEED: printed; by chance otherwise. SCRIBBLE_ROUNDS: 1.
+. lib/ktap.sh
+. lib/pairs.sh
+
+: "${SCRIBBLE_SEED:=$RANDOM}" "${SCRIBBLE_ROUNDS:=1}"
+A1=10.1.0.1 GOOD=7600
+export SRN_SERVER_ADDR=$A1
+
+# hostile SECONDS COMMAND…: under the preload, and never for longer.
+hostile()
+{
+	local seconds=$1
+	shift
+	SCRIBBLE_SEED=$SCRIBBLE_SEED timeout -k 1 "$seconds" env LD_PRELOAD="$PWD/scribble.so" "$@" \
+		>> /tmp/hostile.log 2>&1 < /dev/null
+	# Whatever its status, it is gone.
+	return 0
+}
+
+# both_hostile SERVER… -- CLIENT…
+both_hostile()
+{
+	local -a server=()
+	while [[ $1 != -- ]]; do
+		server+=("$1")
+		shift
+	done
+	shift
+	hostile 8 "${server[@]}" &
+	sleep 1
+	hostile 6 "$@"
+	wait $!
+}
+
+hostile_round()
+{
+	both_hostile rping -s -a "$A1" -p 7700 -V -- rping -c -a "$A1" -p 7700 -V
+	both_hostile ib_write_bw -R -F -d srn0 -p 7701 -D 4 -- \
+		ib_write_bw -R -F -d srn0 -p 7701 -D 4 "$A1"
+	both_hostile ib_send_bw -R -F -d srn0 -p 7702 -D 4 -e -- \
+		ib_send_bw -R -F -d srn0 -p 7702 -D 4 -e "$A1"
+	both_hostile ib_read_bw -R -F -d srn0 -p 7703 -D 4 -- \
+		ib_read_bw -R -F -d srn0 -p 7703 -D 4 "$A1"
+	both_hostile ./load serve "$A1" 7704 5 -- ./load run "$A1" 7704 4 3 1
+	hostile 8 ./verbs_test --gtest_filter='*Srq*:*Batch*:*Posting*' --gtest_shuffle
+	hostile 8 ./verbs_test --gtest_filter='*Flush*:*Completion*:*Concurrency*' --gtest_shuffle
+	SCRIBBLE_SEED=$((SCRIBBLE_SEED + 1))
+}
+
+all_rounds()
+{
+	local i
+	for ((i = 0; i < SCRIBBLE_ROUNDS; i++)); do
+		hostile_round
+	done
+}
+
+# The good ones: a load whose every operation must succeed, without a broken connection.
+good_load()
+{
+	./load serve "$A1" "$GOOD" 600 > /tmp/good-server.log 2>&1 &
+	good_server=$!
+	wait_listening "$GOOD" || return
+	./load run "$A1" "$GOOD" 600 2 1 > /tmp/good-client.log 2>&1 &
+	good_client=$!
+}
+
+good_load_was_unharmed()
+{
+	kill -TERM "$good_client"
+	wait "$good_client" || return
+	kill -TERM "$good_server"
+	wait "$good_server" || return
+	cat /tmp/good-client.log
+	grep -q ' 0 broken, 0 refused' /tmp/good-client.log
+}
+
+hostile_ones_are_gone()
+{
+	wait_until 20 no_queue_pairs || {
+		rdma resource show qp link srn0
+		return 1
+	}
+}
+
+no_queue_pairs() { ! rdma resource show qp link srn0 2> /dev/null | grep -q lqpn; }
+
+chmod +x load verbs_test
+note "seed $SCRIBBLE_SEED"
+run_check "a link" dummy_link
+run_check "a load of good programs" good_load
+run_check "hostile programs come and go" all_rounds
+note "hostile programs said: $(grep -cE 'error|fail|Fail|FAILED' /tmp/hostile.log) errors"
+run_check "the good ones are unharmed" good_load_was_unharmed
+note "$(cat /tmp/good-client.log)"
+run_check "nothing is left of the hostile ones" hostile_ones_are_gone
+pair "rping works on that link" 7174 rping -s -a "$A1" -C 10 -- rping -c -a "$A1" -C 10 -V
+finish

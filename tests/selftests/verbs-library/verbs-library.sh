@@ -1,0 +1,28 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# files: build/tests/bin/verbs_test
+# timeout: 1200
+#
+# The verbs tests, which are both ends on this host's own address.
+# For a run by hand: SRN_ENV=SRN_FILTER SRN_FILTER='Flush.*' make test T=verbs-library
+. lib/ktap.sh
+. lib/topology.sh
+. lib/gtest.sh
+
+export SRN_SERVER_ADDR=10.1.0.1
+
+chmod +x verbs_test
+run_check "link" dummy_link || finish
+run_gtest ./verbs_test 360 "${SRN_FILTER:-*:-Removal.*:Largest.*}"
+if [[ -z ${SRN_FILTER:-} ]]; then
+	SRN_TEST_LINK=srn0 SRN_TEST_NETDEV=dummy0 run_gtest ./verbs_test 120 'Removal.*'
+	wait_ready srn0
+	run_gtest ./verbs_test 90 'Batch.*'
+	if [[ $(uname -r) == *-uml-smp ]]; then
+		# It maps the memory of processes page by page, in more pieces than its host allows.
+		skip "Largest.*" "this kernel cannot map so much memory"
+	else
+		run_gtest ./verbs_test 600 'Largest.*'
+	fi
+fi
+finish
