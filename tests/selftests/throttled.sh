@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# files: build/tests/robustness/cm_misuse
+# files: build/tests/bin/cm_misuse
 # timeout: 300
 #
 # The kernel makes the processes of a cgroup wait, for up to 2 s at a time, if it is above its
@@ -73,10 +73,18 @@ give_the_cpu()
 	done
 }
 
+remove_cgroups()
+{
+	local group
+	for group in "${GROUPS_AT[@]}"; do
+		[[ ! -e $group ]] || rmdir "$group" || return
+	done
+}
+
 stop_others()
 {
 	kill -9 "${others[@]}"
-	wait_until $((20 * SLOW)) rmdir "${GROUPS_AT[@]}" 2> /dev/null
+	wait_until $((20 * SLOW)) remove_cgroups 2> /dev/null
 }
 
 chmod +x cm_misuse
