@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# files: build/tests/bin/hold_tun
 # timeout: 200
 #
 # Traffic to the host's own addresses over each kind of network device. Such packets
@@ -10,6 +11,7 @@
 
 KINDS=(dummy0 vlan0 br0 bond0 mv0 tun0 veth0)
 declare -A V4 V6
+chmod +x hold_tun
 
 # Device N has 10.5.N.1/24 and fd05:N::1/64.
 make_netdevs()
@@ -45,11 +47,7 @@ make_netdevs()
 # A tun device has a carrier while a program holds it.
 hold_tun()
 {
-	exec timeout 200 python3 -c '
-import fcntl, struct, time
-tun = open("/dev/net/tun", "r+b", buffering=0)
-fcntl.ioctl(tun, 0x400454ca, struct.pack("16sH22x", b"tun0", 0x1001))
-time.sleep(200)'
+	exec timeout 200 ./hold_tun tun0
 }
 
 add_links()

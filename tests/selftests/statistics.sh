@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# files: build/tests/bin/stranger
 # timeout: 400
 #
 # rdma statistic: what one link says that it has sent is what the other says that it has
@@ -9,25 +10,6 @@
 . lib/pairs.sh
 
 B4=10.0.0.2 PORT=7174
-
-# A peer that knows how to connect, and then sends an FPDU whose CRC is wrong.
-cat > /tmp/bad_crc.py <<'END'
-import socket, struct, sys
-
-s = socket.create_connection((sys.argv[1], int(sys.argv[2])), 10)
-s.settimeout(10)
-s.sendall(b"MPA ID Req Frame" + struct.pack(">BBH", 0x40, 1, 0))
-reply = b""
-while len(reply) < 20:
-    more = s.recv(20 - len(reply))
-    if not more:
-        sys.exit("no MPA reply")
-    reply += more
-body = b"\x41\x43" + bytes(18)
-s.sendall(struct.pack(">H", len(body)) + body + bytes(-(len(body) + 2) % 4) + b"\xde\xad\xbe\xef")
-while s.recv(4096):
-    pass
-END
 
 # count LINK NAME
 count()
@@ -95,7 +77,7 @@ responses_need_no_thread()
 bad_crc()
 {
 	start_server /tmp/rping.log in_b rping -s -p "$PORT" && wait_listening "$PORT" &&
-		timeout 30 ip netns exec a python3 /tmp/bad_crc.py "$B4" "$PORT"
+		timeout 30 ip netns exec a ./stranger "an FPDU with a wrong CRC" "$B4" "$PORT"
 	local status=$?
 	stop_server
 	((status == 0)) && counted srnb rx_crc_errors 1 && counted srnb rx_violations 1 &&
@@ -123,6 +105,7 @@ no_request()
 	wait_until 10 counted srnb requests_dropped 1
 }
 
+chmod +x stranger
 run_check "two links" two_namespaces || finish
 run_check "a new link has counted nothing" new_link_has_none
 pair "rping" 7174 in_b rping -s -C 10 -S 4000 -- in_a rping -c -a $B4 -C 10 -S 4000 -V

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# files: build/tests/bin/stranger
 # timeout: 120
 #
 # Tracepoints: a connection from its set-up to its end as tracefs shows it.
@@ -9,24 +10,6 @@
 B4=10.0.0.2 PORT=7174
 TRACING=/sys/kernel/tracing
 TRACE=/tmp/trace
-
-# A peer that sends an FPDU which is all zeros.
-cat > /tmp/bad_peer.py <<'END'
-import socket, struct, sys
-
-s = socket.create_connection((sys.argv[1], int(sys.argv[2])), 10)
-s.settimeout(10)
-s.sendall(b"MPA ID Req Frame" + struct.pack(">BBH", 0x40, 1, 0))
-reply = b""
-while len(reply) < 20:
-    more = s.recv(20 - len(reply))
-    if not more:
-        sys.exit("no MPA reply")
-    reply += more
-s.sendall(struct.pack(">H", 20) + bytes(22) + bytes(4))
-while s.recv(4096):
-    pass
-END
 
 enable()
 {
@@ -91,7 +74,7 @@ terminate()
 {
 	local status=0
 	start_server /tmp/rping.log in_b rping -s -p "$PORT" && wait_listening "$PORT" && enable &&
-		timeout 30 ip netns exec a python3 /tmp/bad_peer.py "$B4" "$PORT" || status=1
+		timeout 30 ip netns exec a ./stranger "an FPDU with a wrong CRC" "$B4" "$PORT" || status=1
 	stop_server
 	disable && cat "$TRACE"
 	((status == 0)) &&
@@ -105,6 +88,7 @@ nothing_when_disabled()
 		! grep srn_ "$TRACING"/trace
 }
 
+chmod +x stranger
 run_check "two links" two_namespaces || finish
 run_check "tracing can be enabled" enable || finish
 pair "rping" "$PORT" in_b rping -s -p "$PORT" -C 3 -S 4000 -- \

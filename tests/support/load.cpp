@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <exception>
 #include <mutex>
 #include <random>
 #include <string>
@@ -13,15 +14,16 @@
 #include <thread>
 #include <vector>
 
+#include "must.hpp"
 #include "objects.hpp"
 
 namespace {
 
 using namespace std::chrono_literals;
-using robustness::die;
-using robustness::must;
 using softrnic::access;
 using softrnic::remote_slice;
+using support::die;
+using support::must;
 using clock_type = std::chrono::steady_clock;
 
 constexpr const char* usage =
@@ -232,7 +234,7 @@ void keep_connected(const softrnic::address& peer, std::uint64_t seed) {
 void run(const softrnic::address& peer, unsigned connections, std::uint64_t seed) {
     const softrnic::connection route =
         must(softrnic::resolve(peer, {.source = {}, .timeout = connect_time}));
-    const robustness::idle_objects idle(route.local_address());
+    const support::idle_objects idle(route.local_address());
     std::thread watcher(watch_device, route.context());
     std::vector<std::thread> workers;
     for (unsigned i = 0; i < connections; ++i)
@@ -272,18 +274,20 @@ void stop_after(std::chrono::seconds time) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     const std::vector<std::string> args(argv + 1, argv + argc);
     if (args.size() < 4 || (args[0] == "run" && args.size() != 6)) die(usage);
     std::signal(SIGTERM, [](int) { stopped = true; });
     const softrnic::address where = must(softrnic::address::resolve(args[1], args[2]));
     stop_after(std::chrono::seconds(std::stoul(args[3])));
     if (args[0] == "serve") {
-        const robustness::idle_objects idle(where);
+        const support::idle_objects idle(where);
         serve(where);
     } else {
         run(where, static_cast<unsigned>(std::stoul(args[4])), std::stoull(args[5]));
     }
     print_totals();
     return total.operations > 0 ? 0 : 3;
+} catch (const std::exception& e) {
+    die(e.what());
 }

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <optional>
 
-namespace robustness {
+namespace support {
 namespace {
 
 using softrnic::result;
@@ -123,4 +123,4 @@ result<void> link_delete(const std::string& name) {
     return remove.run([](const nlmsghdr&) {});
 }
 
-}  // namespace robustness
+}  // namespace support

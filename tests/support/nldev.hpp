@@ -9,7 +9,7 @@
 
 #include "softrnic/softrnic.hpp"
 
-namespace robustness {
+namespace support {
 
 /// The kernel's answer to RDMA_NLDEV_CMD_NEWLINK.
 softrnic::result<void> link_add(const std::string& name, const std::string& netdev);
@@ -17,4 +17,4 @@ softrnic::result<void> link_add(const std::string& name, const std::string& netd
 /// The kernel's answer to RDMA_NLDEV_CMD_DELLINK. ENODEV: no device of that name.
 softrnic::result<void> link_delete(const std::string& name);
 
-}  // namespace robustness
+}  // namespace support

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #include "objects.hpp"
 
-namespace robustness {
+#include <cstdio>
+#include <cstdlib>
+
+#include "must.hpp"
+
+namespace support {
 
 using softrnic::access;
 
@@ -28,4 +33,4 @@ idle_objects::idle_objects(const softrnic::address& where)
                                .shared_receives = &receives_}));
 }
 
-}  // namespace robustness
+}  // namespace support

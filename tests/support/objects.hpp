@@ -1,29 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /// \file
-/// What the programs here share: a program's bag of idle objects of every kind, and the end of a
+/// What many programs share: a bag of idle objects of every kind, and the end of a
 /// program whose environment is not as it has to be.
 #pragma once
 
-#include <cstdio>
-#include <cstdlib>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "softrnic/softrnic.hpp"
 
-namespace robustness {
+namespace support {
 
 /// Says why and ends the program.
 [[noreturn]] void die(const std::string& why);
-
-/// The value of a result that has to be good.
-template <class T>
-T must(softrnic::result<T> r) {
-    if (!r) die(r.error().message());
-    if constexpr (!std::is_void_v<T>) return std::move(*r);
-}
 
 /// One of each kind of object, in a state in which a program may well leave it: queues with entries
 /// that nobody takes, an armed completion queue, a listener that nobody connects to, queue pairs
@@ -43,4 +32,4 @@ private:
     softrnic::listener listener_;
 };
 
-}  // namespace robustness
+}  // namespace support

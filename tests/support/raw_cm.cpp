@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace robustness::raw_cm {
+namespace support::raw_cm {
 
 namespace {
 
@@ -301,4 +301,4 @@ result<std::uint32_t> leave_multicast(int channel, std::uint32_t group) {
                       &rdma_ucm_destroy_id_resp::events_reported);
 }
 
-}  // namespace robustness::raw_cm
+}  // namespace support::raw_cm

@@ -19,7 +19,7 @@
 #include "softrnic/deadline.hpp"
 #include "softrnic/result.hpp"
 
-namespace robustness::raw_cm {
+namespace support::raw_cm {
 
 /// A file for ids and their events, which does not block.
 softrnic::result<support::descriptor> open_channel();
@@ -91,4 +91,4 @@ softrnic::result<std::uint32_t> join_multicast(int channel, std::uint32_t id,
                                                const softrnic::address& group, std::uint16_t flags);
 softrnic::result<std::uint32_t> leave_multicast(int channel, std::uint32_t group);
 
-}  // namespace robustness::raw_cm
+}  // namespace support::raw_cm

@@ -8,7 +8,7 @@
 #include <array>
 #include <cstring>
 
-namespace robustness::raw {
+namespace support::raw {
 
 namespace {
 
@@ -215,4 +215,4 @@ result<void> ring_doorbell(int device, std::uint32_t qp) {
     return command(device, IB_USER_VERBS_CMD_POST_SEND, "post_send", body, answer);
 }
 
-}  // namespace robustness::raw
+}  // namespace support::raw

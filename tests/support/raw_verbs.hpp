@@ -14,7 +14,7 @@
 #include "softrnic-abi.h"
 #include "softrnic/softrnic.hpp"
 
-namespace robustness::raw {
+namespace support::raw {
 
 /// A queue: its handle, where its ring is mapped, and of a queue pair the number that peers know.
 struct queue {
@@ -50,4 +50,4 @@ softrnic::result<void> query_srq(int device, std::uint32_t srq);
 /// Looks at the send ring.
 softrnic::result<void> ring_doorbell(int device, std::uint32_t qp);
 
-}  // namespace robustness::raw
+}  // namespace support::raw

@@ -6,7 +6,7 @@
 
 #include "objects.hpp"
 
-namespace robustness {
+namespace support {
 
 namespace {
 
@@ -35,4 +35,4 @@ void wait_for_signal() {
     if (sigwait(&go, &which) != 0) die("sigwait");
 }
 
-}  // namespace robustness
+}  // namespace support

@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace robustness {
+namespace support {
 
 /// One line, at once.
 void say(const std::string& what);
@@ -15,4 +15,4 @@ void say(const std::string& what);
 void block_signal();
 void wait_for_signal();
 
-}  // namespace robustness
+}  // namespace support

@@ -11,21 +11,23 @@
 //
 // Says "ready" when it has its connection, begins on SIGUSR1, and ends with "done".
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "must.hpp"
 #include "objects.hpp"
 #include "script_steps.hpp"
 
 namespace {
 
 using namespace std::chrono_literals;
-using robustness::block_signal;
-using robustness::die;
-using robustness::must;
-using robustness::say;
-using robustness::wait_for_signal;
+using support::block_signal;
+using support::die;
+using support::must;
+using support::say;
+using support::wait_for_signal;
 
 /// The most that the device says it can do.
 constexpr std::uint32_t depth = 16'384;
@@ -132,7 +134,7 @@ private:
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     const std::vector<std::string> args(argv + 1, argv + argc);
     if (args.size() != 3) die("usage: bounded flush|invalidate|write ADDRESS PORT");
     block_signal();
@@ -144,4 +146,6 @@ int main(int argc, char** argv) {
     else
         e.write();
     say("done");
+} catch (const std::exception& e) {
+    die(e.what());
 }

@@ -19,21 +19,23 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <string>
 #include <vector>
 
 #include "descriptor.hpp"
+#include "must.hpp"
 #include "objects.hpp"
 #include "script_steps.hpp"
 
 namespace {
 
 using namespace std::chrono_literals;
-using robustness::block_signal;
-using robustness::die;
-using robustness::must;
-using robustness::say;
-using robustness::wait_for_signal;
+using support::block_signal;
+using support::die;
+using support::must;
+using support::say;
+using support::wait_for_signal;
 
 /// All of them together are more than a window, a send buffer and a batch hold.
 constexpr std::size_t piece = 16 * 1024;
@@ -142,7 +144,7 @@ void be_peer(const sockaddr_in& server, std::size_t count, const std::string& wh
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     const std::vector<std::string> args(argv + 1, argv + argc);
     if (args.size() != 5) die("usage: holdings serve|peer ADDRESS PORT CONNECTIONS HOW");
     const std::size_t count = std::stoul(args[3]);
@@ -156,4 +158,6 @@ int main(int argc, char** argv) {
     server.sin_port = htons(static_cast<std::uint16_t>(std::stoul(args[2])));
     if (inet_pton(AF_INET, args[1].c_str(), &server.sin_addr) != 1) die("not an IPv4 address");
     be_peer(server, count, args[4]);
+} catch (const std::exception& e) {
+    die(e.what());
 }

@@ -40,15 +40,15 @@
 
 namespace {
 
-using robustness::cm_scene;
-using robustness::ends_soon;
-using robustness::owned_qp;
-using robustness::verbs_scene;
 using softrnic::address;
+using support::cm_scene;
+using support::ends_soon;
 using support::must;
+using support::owned_qp;
+using support::verbs_scene;
 using wirepeer::tcp_listener;
 using wirepeer::tcp_stream;
-namespace raw_cm = robustness::raw_cm;
+namespace raw_cm = support::raw_cm;
 
 /// The ids of nobody, who is not root.
 constexpr uid_t nobody = 65534;
@@ -165,7 +165,7 @@ void with_requests(const request_case& c, const places& p, unsigned rounds) {
         // After a second accept that was refused the core does not know of the connection any more.
         for (owned_qp* each : {&qp, &other_qp})
             ends_soon("destroying a queue pair", [&] { each->destroy(); });
-        if (c.act != accept_while_the_peer_resets) robustness::expect_over(request.peer);
+        if (c.act != accept_while_the_peer_resets) support::expect_over(request.peer);
     }
     cm.destroy(listener);
 }
@@ -242,7 +242,7 @@ void while_connecting(connecting_case act, const places& p, unsigned rounds) {
         connecting c(p, verbs, cm, round % 2 == 0);
         act(c);
         cm.destroy(c.id);
-        if (c.peer) robustness::expect_over(*c.peer);
+        if (c.peer) support::expect_over(*c.peer);
     }
 }
 
@@ -281,7 +281,7 @@ void connect_two_with_one_qp(const places& p, unsigned rounds) {
         const tcp_stream peer = out.far.accept();
         establish(out.cm, ids.at(good[0] ? 0 : 1), peer);
         for (const std::uint32_t id : ids) out.cm.destroy(id);
-        robustness::expect_over(peer);
+        support::expect_over(peer);
     }
 }
 
@@ -293,9 +293,9 @@ void reconnect_at_once(const places& p, unsigned rounds) {
         must(raw_cm::connect(out.cm.channel(), ids[0], {.qp_number = qp.number()}));
         const tcp_stream first = out.far.accept();
         establish(out.cm, ids[0], first);
-        must(robustness::raw::modify_qp(out.verbs.device(), qp.handle(), IBV_QPS_ERR));
-        must(robustness::raw::modify_qp(out.verbs.device(), qp.handle(), IBV_QPS_RESET));
-        must(robustness::raw::modify_qp(out.verbs.device(), qp.handle(), IBV_QPS_INIT));
+        must(support::raw::modify_qp(out.verbs.device(), qp.handle(), IBV_QPS_ERR));
+        must(support::raw::modify_qp(out.verbs.device(), qp.handle(), IBV_QPS_RESET));
+        must(support::raw::modify_qp(out.verbs.device(), qp.handle(), IBV_QPS_INIT));
         std::optional<tcp_stream> second;
         at_once(
             [&] {
@@ -473,14 +473,14 @@ public:
         : let_go_at_last_([this](const std::stop_token& stop) {
               // What has not worked by then will be told by whoever waits.
               std::unique_lock lock(mutex_);
-              through_.wait_for(lock, stop, 3 * robustness::soon(), [] { return false; });
+              through_.wait_for(lock, stop, 3 * support::soon(), [] { return false; });
               page_.let_go();
           }) {
-        if (!must(softrnic::detail::wait_readable(channel, robustness::soon())))
+        if (!must(softrnic::detail::wait_readable(channel, support::soon())))
             throw std::runtime_error("no event");
         reader_ = std::jthread(
             [this, channel] { (void)raw_cm::get_event_into(channel, page_.memory()); });
-        page_.await_fault(robustness::soon());
+        page_.await_fault(support::soon());
     }
 
 private:
@@ -531,12 +531,12 @@ void listener_goes_beside_a_stalled_connection(const places& p, unsigned rounds)
         request.peer.reset();
         // Nobody tells how far the kernel is.
         constexpr unsigned parts = 20;
-        const auto moment = std::chrono::milliseconds(robustness::soon()) / parts;
+        const auto moment = std::chrono::milliseconds(support::soon()) / parts;
         std::this_thread::sleep_for(moment);
         const tcp_stream untold = cm.make_request();
         std::this_thread::sleep_for(moment);
         cm.destroy(listener);
-        robustness::expect_over(untold);
+        support::expect_over(untold);
     }
 }
 
@@ -557,7 +557,7 @@ public:
         if (eventfd_write(event_.get(), 1) != 0) throw std::runtime_error("eventfd_write");
     }
     void await() const {
-        if (!must(softrnic::detail::wait_readable(event_.get(), 3 * robustness::soon())))
+        if (!must(softrnic::detail::wait_readable(event_.get(), 3 * support::soon())))
             throw std::runtime_error("the other process does not go on");
     }
 
@@ -584,14 +584,14 @@ void stalled_on_a_new_link(const places& p, unsigned rounds) {
         listening.await();
         cm_scene cm(everywhere);
         cm.listen();
-        in_child([] { must(robustness::link_add("srn9", "dummy9")); });
+        in_child([] { must(support::link_add("srn9", "dummy9")); });
         while_stalled(
             cm, [&] { return request_through(p.where, cm); },
             [&] {
                 stalled.give();
                 other.get();
             });
-        must(robustness::link_delete("srn9"));
+        must(support::link_delete("srn9"));
     }
 }
 
@@ -642,11 +642,11 @@ void run(const std::string& name, const places& p, const std::string& count) {
 
 int main(int argc, char** argv) {
     const std::span args(argv, static_cast<std::size_t>(argc));
-    if (args.size() != 5) robustness::die("usage: cm_misuse CASE DEVICE-FILE ADDRESS ROUNDS");
+    if (args.size() != 5) support::die("usage: cm_misuse CASE DEVICE-FILE ADDRESS ROUNDS");
     try {
         run(args[1], {args[2], must(address::resolve(args[3], 0))}, args[4]);
     } catch (const std::exception& e) {
-        robustness::die(std::string(args[1]) + ": " + e.what());
+        support::die(std::string(args[1]) + ": " + e.what());
     }
     return 0;
 }

@@ -9,9 +9,8 @@
 
 #include "must.hpp"
 
-namespace robustness {
+namespace support {
 
-using support::must;
 using clock_type = std::chrono::steady_clock;
 
 std::chrono::seconds soon() {
@@ -112,4 +111,4 @@ void expect_over(const wirepeer::tcp_stream& peer) {
     }
 }
 
-}  // namespace robustness
+}  // namespace support

@@ -17,7 +17,7 @@
 #include "raw_verbs.hpp"
 #include "tcp.hpp"
 
-namespace robustness {
+namespace support {
 
 /// What ends at once in a machine that has nothing else to do: longer on kernels that check
 /// themselves.
@@ -93,4 +93,4 @@ private:
 /// The other side has closed or reset, whatever it has sent before.
 void expect_over(const wirepeer::tcp_stream& peer);
 
-}  // namespace robustness
+}  // namespace support

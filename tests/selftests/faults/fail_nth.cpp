@@ -9,20 +9,22 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <exception>
 #include <functional>
 #include <map>
 #include <thread>
 
+#include "must.hpp"
 #include "nldev.hpp"
 #include "objects.hpp"
 
 namespace {
 
 using namespace std::chrono_literals;
-using robustness::die;
-using robustness::must;
 using softrnic::access;
 using softrnic::result;
+using support::die;
+using support::must;
 
 /// The Nth place at which a fault can be, counted from its construction, has one: for this thread.
 class fault {
@@ -287,14 +289,14 @@ std::vector<operation> connection_operations(const softrnic::address& where,
 
 std::vector<operation> link_operations(const std::string& netdev) {
     static constexpr const char* name = "srnfault";
-    const auto remove = [] { (void)robustness::link_delete(name); };
+    const auto remove = [] { (void)support::link_delete(name); };
     const auto add = [netdev] {
-        const auto made = robustness::link_add(name, netdev);
+        const auto made = support::link_add(name, netdev);
         if (!made && made.error().code != EEXIST) die(made.error().message());
     };
     return {
-        {"link add", [netdev] { return robustness::link_add(name, netdev); }, nothing, remove},
-        {"link delete", [] { return robustness::link_delete(name); }, nothing, add},
+        {"link add", [netdev] { return support::link_add(name, netdev); }, nothing, remove},
+        {"link delete", [] { return support::link_delete(name); }, nothing, add},
     };
 }
 
@@ -310,7 +312,7 @@ bool torment_all(const std::vector<operation>& operations, const std::string& on
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     if (argc < 3) die("usage: fail_nth ADDRESS NETDEV [OPERATION]");
     const std::string only = argc > 3 ? argv[3] : "";
     const softrnic::address where = must(softrnic::address::resolve(argv[1], 0));
@@ -323,6 +325,8 @@ int main(int argc, char** argv) {
     bool good = torment_all(verbs_operations(route, domain, queue), only);
     good &= torment_all(connection_operations(where, s.where(), c), only);
     good &= torment_all(link_operations(argv[2]), only);
-    (void)robustness::link_delete("srnfault");
+    (void)support::link_delete("srnfault");
     return good ? 0 : 1;
+} catch (const std::exception& e) {
+    die(e.what());
 }

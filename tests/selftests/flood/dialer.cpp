@@ -9,15 +9,17 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <thread>
 
+#include "must.hpp"
 #include "objects.hpp"
 
 namespace {
 
 using namespace std::chrono_literals;
-using robustness::die;
-using robustness::must;
+using support::die;
+using support::must;
 using clock_type = std::chrono::steady_clock;
 
 /// Connects and reads a little of the memory that the server names.
@@ -38,7 +40,7 @@ bool visit(const softrnic::address& server) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     const std::vector<std::string> args(argv + 1, argv + argc);
     if (args.size() != 3) die("usage: dialer ADDRESS PORT SECONDS");
     const softrnic::address server = must(softrnic::address::resolve(args[0], args[1]));
@@ -58,4 +60,6 @@ int main(int argc, char** argv) {
     }
     std::printf("%u connected, %u refused, longest %.1f s\n", connected, refused,
                 std::chrono::duration<double>(longest).count());
+} catch (const std::exception& e) {
+    die(e.what());
 }

@@ -14,12 +14,12 @@
 
 namespace fuzz_cm {
 
-using robustness::raw_cm::id_option;
-using robustness::raw_cm::port_space;
 using softrnic::address;
 using support::must;
-namespace raw = robustness::raw;
-namespace raw_cm = robustness::raw_cm;
+using support::raw_cm::id_option;
+using support::raw_cm::port_space;
+namespace raw = support::raw;
+namespace raw_cm = support::raw_cm;
 
 namespace {
 

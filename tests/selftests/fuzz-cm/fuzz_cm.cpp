@@ -43,7 +43,7 @@ using fuzz_cm::plan;
 using fuzz_cm::shared_state;
 using fuzz_cm::side;
 using support::must;
-namespace raw_cm = robustness::raw_cm;
+namespace raw_cm = support::raw_cm;
 
 constexpr uid_t nobody = 65534;
 constexpr std::size_t actors = 4;
@@ -203,7 +203,7 @@ side side_of(std::span<char*> args) {
 int main(int argc, char** argv) {
     const std::span args(argv, static_cast<std::size_t>(argc));
     if (args.size() != 11)
-        robustness::die("usage: fuzz_cm SECONDS SEED (NAMESPACE DEVICE-FILE IPV4 IPV6) twice");
+        support::die("usage: fuzz_cm SECONDS SEED (NAMESPACE DEVICE-FILE IPV4 IPV6) twice");
     try {
         const plan p{std::stoull(args[2]),
                      std::stoull(args[1]),
@@ -211,10 +211,10 @@ int main(int argc, char** argv) {
         shared_state& all = shared_state::make();
         const bool returned = coordinator(all, p).run();
         const bool complete = all.print();
-        if (!returned) robustness::die("not everything has come to its end");
-        if (!complete) robustness::die("something has never worked");
+        if (!returned) support::die("not everything has come to its end");
+        if (!complete) support::die("something has never worked");
     } catch (const std::exception& e) {
-        robustness::die(e.what());
+        support::die(e.what());
     }
     return 0;
 }

@@ -17,17 +17,19 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <fstream>
 #include <thread>
 
+#include "must.hpp"
 #include "objects.hpp"
 #include "raw_verbs.hpp"
 
 namespace {
 
-using robustness::die;
-using robustness::must;
-namespace raw = robustness::raw;
+using support::die;
+using support::must;
+namespace raw = support::raw;
 
 /// Memory that can be registered.
 class pages {
@@ -188,7 +190,7 @@ void make_again(const std::string& path, std::size_t times) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     const std::vector<std::string> args(argv + 1, argv + argc);
     if (args.size() < 2) die("usage: limits memlock|hold|objects|rings|again DEVICE-FILE [MIB|N]");
     if (args[0] == "memlock")
@@ -201,4 +203,6 @@ int main(int argc, char** argv) {
         make_again(args[1], std::stoul(args.at(2)));
     else
         fill_with_rings(args[1], std::stoul(args.at(2)));
+} catch (const std::exception& e) {
+    die(e.what());
 }

@@ -9,10 +9,12 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "must.hpp"
 #include "objects.hpp"
 #include "plan.hpp"
 
@@ -20,10 +22,10 @@ namespace {
 
 using namespace std::chrono_literals;
 using namespace network;
-using robustness::die;
-using robustness::must;
 using softrnic::access;
 using softrnic::remote_slice;
+using support::die;
+using support::must;
 using clock_type = std::chrono::steady_clock;
 
 constexpr const char* usage =
@@ -404,7 +406,7 @@ void report(clock_type::duration took) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     const std::vector<std::string> args(argv + 1, argv + argc);
     if (args.size() < 4 || (args[0] == "run" && (args.size() < 7 || args.size() > 8))) die(usage);
     std::signal(SIGTERM, [](int) { stopped = true; });
@@ -420,4 +422,6 @@ int main(int argc, char** argv) {
     }
     report(clock_type::now() - start);
     return total.rounds > 0 ? 0 : 3;
+} catch (const std::exception& e) {
+    die(e.what());
 }

@@ -15,18 +15,20 @@
 #include <atomic>
 #include <csignal>
 #include <cstring>
+#include <exception>
 #include <fstream>
 #include <future>
 #include <thread>
 
+#include "must.hpp"
 #include "objects.hpp"
 
 namespace {
 
 using namespace std::chrono_literals;
-using robustness::die;
-using robustness::must;
 using softrnic::access;
+using support::die;
+using support::must;
 
 constexpr std::uint32_t size = 100'000;
 
@@ -171,7 +173,7 @@ void one_child(child what, transfers& t) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     const std::vector<std::string> args(argv + 1, argv + argc);
     if (args.size() != 3) die("usage: forks ADDRESS ROUNDS plain|safe|orphan");
     const bool safe = args[2] == "safe";
@@ -189,4 +191,6 @@ int main(int argc, char** argv) {
     worker.join();
     std::printf("%lu rounds of children, %lu transfers%s\n", rounds, t.rounds(),
                 may_scribble ? "" : "; no child wrote to its memory");
+} catch (const std::exception& e) {
+    die(e.what());
 }

@@ -12,15 +12,17 @@
 
 #include <cerrno>
 #include <cstring>
+#include <exception>
 
+#include "must.hpp"
 #include "objects.hpp"
 #include "raw_verbs.hpp"
 
 namespace {
 
-using robustness::die;
-using robustness::must;
-namespace raw = robustness::raw;
+using support::die;
+using support::must;
+namespace raw = support::raw;
 
 constexpr std::size_t page = 4096;
 /// Entries for a ring of several pages.
@@ -189,8 +191,10 @@ private:
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     if (argc != 2) die("usage: mappings DEVICE-FILE");
     suite(argv[1]).run();
     return all_good ? 0 : 1;
+} catch (const std::exception& e) {
+    die(e.what());
 }

@@ -19,6 +19,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <functional>
 #include <future>
 #include <map>
@@ -26,17 +27,18 @@
 #include <random>
 #include <thread>
 
+#include "must.hpp"
 #include "objects.hpp"
 #include "raw_verbs.hpp"
 
 namespace {
 
 using namespace std::chrono_literals;
-using robustness::die;
-using robustness::must;
 using softrnic::access;
 using softrnic::result;
-namespace raw = robustness::raw;
+using support::die;
+using support::must;
+namespace raw = support::raw;
 using clock_type = std::chrono::steady_clock;
 
 /// How often each thing was done and how often it succeeded.
@@ -380,7 +382,7 @@ void race_listeners(const softrnic::address& where, std::chrono::seconds time, s
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     const std::vector<std::string> args(argv + 1, argv + argc);
     if (args.size() != 4) die("usage: races commands|connections|listeners WHERE SECONDS SEED");
     const std::chrono::seconds time(std::stoul(args[2]));
@@ -392,4 +394,6 @@ int main(int argc, char** argv) {
     else
         race_listeners(must(softrnic::address::resolve(args[1], 0)), time, seed);
     return done.print() ? 0 : 1;
+} catch (const std::exception& e) {
+    die(e.what());
 }

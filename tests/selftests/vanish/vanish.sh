@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# files: build/tests/bin/witness
+# files: build/tests/bin/witness build/tests/bin/bad_peer
 # timeout: 240
 #
 # Peers and networks that go away without a word, with the wrong word, or in the middle of
@@ -21,68 +21,6 @@ PARAMETERS=/sys/module/softrnic/parameters
 # one may then take in a slow machine; and what closing in good order may take.
 IDLE=2 INTERVAL=1 TIMEOUT=3
 LIMIT=25
-
-cat > /tmp/bad_peer.py <<'END_OF_PEER'
-import socket, struct, sys, time
-
-role, address, port, behaviour = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
-HALF_AN_FPDU = b"\x00\x40\x41\x43"
-
-def frame(key):
-    return key + struct.pack(">BBH", 0x40, 1, 0)
-
-def read(s, n):
-    got = b""
-    while len(got) < n:
-        more = s.recv(n - len(got))
-        if not more:
-            sys.exit("closed early")
-        got += more
-    return got
-
-def read_frame(s):
-    head = read(s, 20)
-    read(s, struct.unpack(">H", head[18:])[0])
-    return head[:16]
-
-def for_ever():
-    time.sleep(1000)
-
-def reset(s):
-    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    s.close()
-
-s = socket.socket()
-s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-if behaviour == "never reads":
-    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
-if role == "connect":
-    s.connect((address, port))
-    s.sendall(frame(b"MPA ID Req Frame"))
-    assert read_frame(s) == b"MPA ID Rep Frame"
-else:
-    s.bind((address, port))
-    s.listen()
-    s = s.accept()[0]
-    if behaviour == "accepts":
-        for_ever()
-    assert read_frame(s) == b"MPA ID Req Frame"
-    if behaviour == "reads the request":
-        for_ever()
-    if behaviour == "replies by half":
-        s.sendall(frame(b"MPA ID Rep Frame")[:11])
-        for_ever()
-    s.sendall(frame(b"MPA ID Rep Frame"))
-print("ready", flush=True)
-time.sleep(1)
-if behaviour.startswith("half an FPDU"):
-    s.sendall(HALF_AN_FPDU)
-if behaviour.endswith("reset"):
-    reset(s)
-if behaviour.endswith("close"):
-    s.shutdown(socket.SHUT_WR)
-for_ever()
-END_OF_PEER
 
 bridged_namespaces()
 {
@@ -222,7 +160,7 @@ bad_peer()
 		address=$A4
 		wait_until 10 listening "$2"
 	}
-	timeout 100 ip netns exec b python3 /tmp/bad_peer.py "$1" "$address" "$2" "$3" \
+	timeout 100 ip netns exec b ./bad_peer "$1" "$address" "$2" "$3" \
 		> "/tmp/peer-$2.log" 2>&1 < /dev/null &
 	PEER=$!
 }
@@ -337,7 +275,7 @@ with_result()
 	return "$status"
 }
 
-chmod +x witness
+chmod +x witness bad_peer
 run_check "two links with a bridge between them" bridged_namespaces || finish
 run_check "the defaults" test "$(cd $PARAMETERS && cat keepalive keepalive_* user_timeout |
 	tr '\n' ' ')" = "Y 6 60 10 120 "

@@ -5,19 +5,21 @@
 // was posted flushed; and destroying it all must not take long either.
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "must.hpp"
 #include "objects.hpp"
 
 namespace {
 
 using namespace std::chrono_literals;
-using robustness::die;
-using robustness::must;
 using softrnic::access;
 using softrnic::remote_slice;
+using support::die;
+using support::must;
 using clock_type = std::chrono::steady_clock;
 
 constexpr const char* usage =
@@ -140,7 +142,7 @@ softrnic::connection meet(bool listens, const softrnic::address& where,
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     const std::vector<std::string> args(argv + 1, argv + argc);
     if (args.size() < 5 || args.size() > 6) die(usage);
     const bool listens = args[0] == "listen";
@@ -169,4 +171,6 @@ int main(int argc, char** argv) {
     }
     std::printf("destroyed in %.1f s\n", seconds_since(start));
     return clock_type::now() - start < destroy_limit ? 0 : 1;
+} catch (const std::exception& e) {
+    die(e.what());
 }

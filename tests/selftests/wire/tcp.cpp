@@ -96,6 +96,10 @@ void tcp_stream::send_cut(byte_view data, std::span<const std::size_t> cuts) con
     send(data.subspan(at));
 }
 
+void tcp_stream::take_little() const {
+    set(fd_, SOL_SOCKET, SO_RCVBUF, 8192);
+}
+
 void tcp_stream::finish() const {
     if (shutdown(fd_.get(), SHUT_WR) != 0) fail("shutdown");
 }
@@ -211,6 +215,8 @@ void tcp_stream::expect_quiet() const {
 
 tcp_listener::tcp_listener(const softrnic::address& where, int mss)
     : fd_(make_socket(where.family(), mss)) {
+    // Connections of an earlier test may still be in TIME_WAIT at that port.
+    set(fd_, SOL_SOCKET, SO_REUSEADDR, 1);
     if (bind(fd_.get(), where.native(), length_of(where)) != 0) fail("bind");
     if (listen(fd_.get(), 4) != 0) fail("listen");
 }

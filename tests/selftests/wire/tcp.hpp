@@ -43,6 +43,8 @@ public:
     /// The last byte as TCP's urgent data.
     void send_urgent(byte_view data) const;
 
+    /// From now on there is little room for what is not read. Before anything has come.
+    void take_little() const;
     /// No more will be sent.
     void finish() const;
     /// Throws the connection away with a reset.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# files: build/tests/bin/verbs_test
+# files: build/tests/bin/verbs_test build/tests/bin/first_fpdus
 # timeout: 400
 #
 # CRC and markers, asked for by either end or by none: data arrives whole, whoever wants
@@ -54,52 +54,10 @@ combination()
 	run_check "on the wire, $name" on_the_wire "$@"
 }
 
-# The first FPDU of each direction, after the set-up frames: markers begin with one, and
-# without CRC its field is zero.
-cat > /tmp/wire.py <<'END'
-import struct, sys
-
-def packets(path):
-    data = open(path, "rb").read()
-    at = 24
-    while at + 16 <= len(data):
-        n = struct.unpack("<I", data[at + 8:at + 12])[0]
-        yield data[at + 16:at + 16 + n]
-        at += 16 + n
-
-streams = {}
-for p in packets(sys.argv[1]):
-    ip = p[14:]
-    if ip[9] != 6:
-        continue
-    tcp = ip[(ip[0] & 15) * 4:struct.unpack(">H", ip[2:4])[0]]
-    payload = tcp[(tcp[12] >> 4) * 4:]
-    port = struct.unpack(">HH", tcp[:4])
-    if payload:
-        streams.setdefault(port, b"")
-        streams[port] += payload
-
-def full_operation(stream):
-    n = struct.unpack(">H", stream[18:20])[0]
-    return stream[:20], stream[20 + n:]
-
-for (source, target), stream in sorted(streams.items()):
-    frame, rest = full_operation(stream)
-    role = "initiator" if target == 7174 else "responder"
-    marked = rest[:4] == b"\0\0\0\0"
-    if marked:
-        rest = rest[4:]
-    n = 2 + struct.unpack(">H", rest[:2])[0]
-    n += -n % 4
-    crc = rest[n:n + 4] != b"\0\0\0\0" if n < 480 else None
-    print(role, "asks", "crc" if frame[16] & 0x40 else "-", "markers" if frame[16] & 0x80 else "-",
-          "sends", "marked" if marked else "plain", {True: "crc", False: "-", None: "?"}[crc])
-END
-
 # tcpdump has written the beginning of both.
 both_directions()
 {
-	python3 /tmp/wire.py /tmp/wire.pcap > /tmp/wire.out 2> /dev/null &&
+	./first_fpdus /tmp/wire.pcap > /tmp/wire.out 2> /dev/null &&
 		(($(wc -l < /tmp/wire.out) == 2))
 }
 
@@ -147,7 +105,7 @@ library()
 		--gtest_filter='*Operations*:*Inline*:*Access*:*Atomic*:*Immediate*:Batch*:Flush*:Error*:-*16777216*'
 }
 
-chmod +x verbs_test
+chmod +x verbs_test first_fpdus
 run_check "two links in two namespaces" two_namespaces
 run_check "a link on a dummy interface" dummy_link
 run_check "the defaults" test "$(setting srna crc)$(setting srna markers)$(setting srna large_fpdus)" = 100

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# files: build/tests/bin/tos_listener
 # timeout: 240
 #
 # The class of service that a program asks of rdma_cm is in its packets, for both roles and
@@ -12,30 +13,6 @@ PORT=7471
 # 0x60: DSCP CS3; the two bits of ECN are TCP's.
 TOS=96
 CAPTURE=/tmp/capture
-
-# A listener with a class of service that never decides on what is requested of it.
-cat > /tmp/listener.py <<'END'
-import ctypes, socket, struct, sys, time
-
-RDMA_PS_TCP, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS = 0x0106, 0, 0
-cm = ctypes.CDLL("librdmacm.so.1", use_errno=True)
-cm.rdma_create_event_channel.restype = ctypes.c_void_p
-
-def must(result):
-    if result:
-        sys.exit("errno %d" % ctypes.get_errno())
-
-listener = ctypes.c_void_p()
-channel = ctypes.c_void_p(cm.rdma_create_event_channel())
-must(cm.rdma_create_id(channel, ctypes.byref(listener), None, RDMA_PS_TCP))
-tos = ctypes.c_uint8(int(sys.argv[3]))
-must(cm.rdma_set_option(listener, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, ctypes.byref(tos), 1))
-address = struct.pack("=H", socket.AF_INET) + struct.pack(">H", int(sys.argv[2])) + \
-    socket.inet_aton(sys.argv[1]) + bytes(8)
-must(cm.rdma_bind_addr(listener, address))
-must(cm.rdma_listen(listener, 8))
-time.sleep(60)
-END
 
 capture()
 {
@@ -75,7 +52,7 @@ has_class() { ss -N b -Htn --tos "sport = :$PORT" | grep "tos:$1"; }
 from_listener()
 {
 	local client='' status=1
-	start_server /tmp/listener.log in_b python3 /tmp/listener.py "$B4" "$PORT" "$TOS"
+	start_server /tmp/listener.log in_b ./tos_listener "$B4" "$PORT" "$TOS"
 	if wait_until 40 listening "$PORT"; then
 		timeout 40 ip netns exec a rping -c -a "$B4" -p "$PORT" -C 1 > /tmp/rping.log 2>&1 &
 		client=$!
@@ -96,6 +73,7 @@ without()
 	captured 'tos 0x0,'
 }
 
+chmod +x tos_listener
 run_check "two links" two_namespaces || finish
 run_check "IPv4, who connects" from_client "$B4" 'tos 0x6[0-3],' \
 	"src host $A4 and tcp port $PORT"

@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# files: build/tests/bin/stranger
+# timeout: 150
+#
+# Anybody can connect to a listening port and send anything. Each such connection is
+# dropped in bounded time, and the listener goes on.
+. lib/ktap.sh
+. lib/pairs.sh
+
+B4=10.0.0.2 PORT=7174
+
+stranger()
+{
+	timeout 60 ip netns exec a ./stranger "$1" "$B4" "$PORT"
+}
+
+good_client()
+{
+	client in_a rping -c -a "$B4" -V -C 3
+}
+
+# While fifty idle connections are open, an honest client is served.
+served_beside_idle()
+{
+	local idle status=0
+	stranger idle > /tmp/idle.log 2>&1 &
+	idle=$!
+	wait_until 10 grep -q connected /tmp/idle.log && good_client || status=1
+	wait "$idle" || {
+		cat /tmp/idle.log
+		status=1
+	}
+	return "$status"
+}
+
+nothing_is_left()
+{
+	[[ -z $(ss -N b -Htn state established state close-wait "sport = :$PORT") ]]
+}
+
+lines_in_log()
+{
+	dmesg | grep -c 'srnb:'
+}
+
+few_lines_in_log()
+{
+	local lines
+	lines=$(lines_in_log)
+	echo "$lines lines"
+	dmesg | grep 'srnb:' | tail -n 5
+	((lines > 0 && lines < 60))
+}
+
+flood()
+{
+	local n before
+	before=$(lines_in_log)
+	stranger "two hundred" || return
+	n=$(($(lines_in_log) - before))
+	echo "$n lines for 200 strangers"
+	((n <= 40))
+}
+
+chmod +x stranger
+run_check "two links in two namespaces" two_namespaces
+SERVER_TIMEOUT=$((140 * SLOW)) start_server "$SERVER_LOG" in_b rping -s -P -V
+run_check "a persistent server listens" wait_listening $PORT
+run_check "a good client before" good_client
+for kind in garbage zeros http "half a header" "a header less one byte" nothing \
+	"a reply" "too much private data" "half the private data" "an unknown revision" \
+	"no room for the read depths" \
+	"garbage for FPDUs" "an FPDU with a wrong CRC" "an FPDU of no length" \
+	"FPDUs of the largest length" "half an FPDU and then the end" reset slow; do
+	run_check "stranger: $kind" stranger "$kind"
+done
+run_check "a good client after" good_client
+run_check "50 idle connections, and a good client beside" served_beside_idle
+run_check "200 strangers do not flood the log" flood
+run_check "the kernel's log tells, in few lines" few_lines_in_log
+run_check "no connection is left" wait_until 10 nothing_is_left
+run_check "a good client at last" good_client
+stop_server
+finish
