@@ -27,6 +27,8 @@
 #include <utility>
 #include <vector>
 
+#include "codec.hpp"
+
 namespace {
 
 using clock_type = std::chrono::steady_clock;
@@ -100,7 +102,7 @@ public:
     void ask() {
         if (asked_) return;
         asked_ = true;
-        say("M", 1);
+        say(first_of_request(1));
     }
 
     void happened() {
@@ -126,28 +128,27 @@ private:
         speak();
     }
 
+    static wirepeer::byte_view first_of_request(std::size_t count) {
+        static const wirepeer::bytes request = encode(wirepeer::mpa_frame{.revision = 1});
+        return wirepeer::byte_view(request).first(count);
+    }
+
     void speak() {
-        static constexpr char half_a_request[] = "MPA ID Req F";
-        static constexpr char request[] = "MPA ID Req Frame\x40\x01\0\0";
-        static const std::array<char, 3000> garbage = [] {
-            std::array<char, 3000> made{};
-            for (std::size_t i = 0; i < made.size(); ++i) made[i] = static_cast<char>(i * 37 + 1);
-            return made;
-        }();
+        static const wirepeer::bytes garbage = wirepeer::pattern(3000);
         switch (how_) {
             case manner::silence: break;
-            case manner::half: say(half_a_request, sizeof half_a_request - 1); break;
-            case manner::garbage: say(garbage.data(), garbage.size()); break;
+            case manner::half: say(first_of_request(12)); break;
+            case manner::garbage: say(garbage); break;
             case manner::reset:
-                say(half_a_request, 5);
+                say(first_of_request(5));
                 reset();
                 break;
             case manner::request_and_reset:
-                say(request, sizeof request - 1);
+                say(first_of_request(wirepeer::frame_head));
                 reset();
                 break;
             case manner::request_and_close:
-                say(request, sizeof request - 1);
+                say(first_of_request(wirepeer::frame_head));
                 finish();
                 break;
         }
@@ -160,8 +161,8 @@ private:
     }
 
     /// What becomes of it shows when it is read from.
-    void say(const char* what, std::size_t length) const {
-        (void)send(fd_, what, length, MSG_NOSIGNAL);
+    void say(wirepeer::byte_view what) const {
+        (void)send(fd_, what.data(), what.size(), MSG_NOSIGNAL);
     }
 
     void look() {

@@ -5,61 +5,53 @@
 //
 // "request": each sends an MPA request and waits for the whole reply. Prints "connected" when all
 // stand, and keeps them until it is killed.
-#include <arpa/inet.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include <exception>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
+
+#include "must.hpp"
+#include "tcp.hpp"
 
 namespace {
 
-[[noreturn]] void die(const std::string& what) {
-    std::printf("FAILED: %s: %s\n", what.c_str(), std::strerror(errno));
-    std::exit(1);
+using wirepeer::tcp_stream;
+
+void allow_files(rlim_t wanted) {
+    const rlimit files{wanted, wanted};
+    if (setrlimit(RLIMIT_NOFILE, &files) != 0)
+        throw std::system_error(errno, std::generic_category(), "setrlimit");
 }
 
-int connect_to(const sockaddr_in& peer) {
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) die("socket");
-    if (connect(fd, reinterpret_cast<const sockaddr*>(&peer), sizeof peer) != 0) die("connect");
-    return fd;
-}
-
-// Revision 1, CRC, no private data: request and reply are of the same length then.
-void exchange_frames(int fd) {
-    constexpr std::array<char, 20> request{'M', 'P', 'A', ' ', 'I', 'D', ' ',  'R', 'e', 'q',
-                                           ' ', 'F', 'r', 'a', 'm', 'e', 0x40, 1,   0,   0};
-    if (send(fd, request.data(), request.size(), MSG_NOSIGNAL) != ssize_t{request.size()})
-        die("send");
-    std::array<char, request.size()> reply{};
-    if (recv(fd, reply.data(), reply.size(), MSG_WAITALL) != ssize_t{reply.size()}) die("recv");
+void exchange_frames(const tcp_stream& stream) {
+    stream.send(encode(wirepeer::mpa_frame{.revision = 1}));
+    (void)stream.read_frame(true);
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-    if (argc != 5) die("usage: vanisher ADDRESS PORT CONNECTIONS silence|request");
-    sockaddr_in peer{};
-    peer.sin_family = AF_INET;
-    peer.sin_port = htons(static_cast<std::uint16_t>(std::stoul(argv[2])));
-    if (inet_pton(AF_INET, argv[1], &peer.sin_addr) != 1) die("address");
-    const unsigned long wanted = std::stoul(argv[3]);
-    const rlimit files{wanted + 64, wanted + 64};
-    if (setrlimit(RLIMIT_NOFILE, &files) != 0) die("setrlimit");
-    std::vector<int> connections;
-    while (connections.size() < wanted) {
-        connections.push_back(connect_to(peer));
-        if (std::string(argv[4]) == "request") exchange_frames(connections.back());
+int main(int argc, char** argv) try {
+    const std::vector<std::string> args(argv + 1, argv + argc);
+    if (args.size() != 4)
+        throw std::runtime_error("usage: vanisher ADDRESS PORT CONNECTIONS silence|request");
+    const auto where = support::must(softrnic::address::resolve(args[0], args[1]));
+    std::vector<tcp_stream> connections(std::stoul(args[2]));
+    allow_files(connections.size() + 64);
+    for (tcp_stream& stream : connections) {
+        stream = tcp_stream::connect(where);
+        if (args[3] == "request") exchange_frames(stream);
     }
     std::puts("connected");
     std::fflush(stdout);
     pause();
     return 0;
+} catch (const std::exception& e) {
+    std::printf("FAILED: %s\n", e.what());
+    return 1;
 }
