@@ -1,9 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# The scripts in the folders TESTS (NAME.sh, or NAME/NAME.sh beside its programs), each in a fresh test
-# machine. A script says what
-# it needs in comment lines near its top:
+# The scripts in the folders TESTS (NAME.sh, or NAME/NAME.sh beside its programs), each in a
+# fresh test machine. A script says what it needs in comment lines near its top:
 #
 #	# files: build/tests/bin/verbs_test build/provider/examples/*
 #	# timeout: 120

@@ -83,8 +83,8 @@ result<void> query(int channel, std::uint32_t id, std::uint32_t option, void* an
 
 }  // namespace
 
-result<support::descriptor> open_channel() {
-    support::descriptor channel(open("/dev/infiniband/rdma_cm", O_RDWR | O_CLOEXEC | O_NONBLOCK));
+result<descriptor> open_channel() {
+    descriptor channel(open("/dev/infiniband/rdma_cm", O_RDWR | O_CLOEXEC | O_NONBLOCK));
     if (!channel) return softrnic::detail::fail_errno("open rdma_cm");
     return channel;
 }

@@ -22,7 +22,7 @@
 namespace support::raw_cm {
 
 /// A file for ids and their events, which does not block.
-softrnic::result<support::descriptor> open_channel();
+softrnic::result<descriptor> open_channel();
 
 /// Numbers of the kernel's: its header and that of librdmacm cannot be included together.
 enum class port_space : std::uint16_t { ipoib = 0x0002, udp = 0x0111, tcp = 0x0106, ib = 0x013f };

@@ -80,8 +80,8 @@ result<queue> create_qp(int device, const ib_uverbs_create_qp& body) {
 
 }  // namespace
 
-result<support::descriptor> open_device(const std::string& path) {
-    support::descriptor device(open(path.c_str(), O_RDWR | O_CLOEXEC));
+result<descriptor> open_device(const std::string& path) {
+    descriptor device(open(path.c_str(), O_RDWR | O_CLOEXEC));
     if (!device) return softrnic::detail::fail_errno("open");
     std::array<std::byte, sizeof(ib_uverbs_get_context_resp) + driver_room> answer{};
     if (const auto done = command(device.get(), IB_USER_VERBS_CMD_GET_CONTEXT, "get_context",
@@ -89,8 +89,7 @@ result<support::descriptor> open_device(const std::string& path) {
         !done)
         return failure(done.error());
     // Asynchronous events are not listened to.
-    const support::descriptor events(
-        static_cast<int>(part<ib_uverbs_get_context_resp>(answer).async_fd));
+    const descriptor events(static_cast<int>(part<ib_uverbs_get_context_resp>(answer).async_fd));
     return device;
 }
 
@@ -115,14 +114,13 @@ result<std::uint32_t> reg_mr(int device, std::uint32_t pd, std::span<std::byte> 
     return part<ib_uverbs_reg_mr_resp>(answer).mr_handle;
 }
 
-result<support::descriptor> create_comp_channel(int device) {
+result<descriptor> create_comp_channel(int device) {
     std::array<std::byte, sizeof(ib_uverbs_create_comp_channel_resp)> answer{};
     if (const auto done = command(device, IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL,
                                   "create_comp_channel", ib_uverbs_create_comp_channel{}, answer);
         !done)
         return failure(done.error());
-    return support::descriptor(
-        static_cast<int>(part<ib_uverbs_create_comp_channel_resp>(answer).fd));
+    return descriptor(static_cast<int>(part<ib_uverbs_create_comp_channel_resp>(answer).fd));
 }
 
 result<queue> create_cq(int device, std::uint32_t entries, int channel) {

@@ -24,11 +24,11 @@ struct queue {
 };
 
 /// An open device with a context: from here on there can be objects.
-softrnic::result<support::descriptor> open_device(const std::string& path);
+softrnic::result<descriptor> open_device(const std::string& path);
 
 softrnic::result<std::uint32_t> alloc_pd(int device);
 softrnic::result<std::uint32_t> reg_mr(int device, std::uint32_t pd, std::span<std::byte> memory);
-softrnic::result<support::descriptor> create_comp_channel(int device);
+softrnic::result<descriptor> create_comp_channel(int device);
 /// `channel`: -1 for none.
 softrnic::result<queue> create_cq(int device, std::uint32_t entries, int channel = -1);
 softrnic::result<queue> create_srq(int device, std::uint32_t pd);

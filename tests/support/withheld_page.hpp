@@ -30,7 +30,7 @@ public:
     void take_away();
 
 private:
-    support::descriptor faults_;
+    descriptor faults_;
     std::span<std::byte> memory_;
 };
 

@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "codec.hpp"
 #include "descriptor.hpp"
 #include "must.hpp"
 #include "objects.hpp"
@@ -79,19 +80,15 @@ void serve(const softrnic::address& where, std::size_t count, const std::string&
     pause();
 }
 
-// Revision 1, CRC, no private data.
-constexpr std::array<char, 20> request{'M', 'P', 'A', ' ', 'I', 'D', ' ',  'R', 'e', 'q',
-                                       ' ', 'F', 'r', 'a', 'm', 'e', 0x40, 1,   0,   0};
-
 /// Length field and header of a Send that is as long as the length field can say.
-constexpr std::array<unsigned char, 20> header{0xff, 0xff, 0x41, 0x43, 0, 0, 0, 0, 0, 0,
-                                               0,    0,    0,    0,    0, 1, 0, 0, 0, 0};
+constexpr std::array<std::uint8_t, 20> header{0xff, 0xff, 0x41, 0x43, 0, 0, 0, 0, 0, 0,
+                                              0,    0,    0,    0,    0, 1, 0, 0, 0, 0};
 /// Of its payload, which is 65517 bytes long.
 constexpr std::size_t part_of_payload = 65'000;
 
 /// Sends as much as there is room for. Returns how much that was.
-std::size_t send_some(int fd, const char* data, std::size_t length, int flags) {
-    const ssize_t n = send(fd, data, length, MSG_NOSIGNAL | flags);
+std::size_t send_some(int fd, wirepeer::byte_view data, int flags) {
+    const ssize_t n = send(fd, data.data(), data.size(), MSG_NOSIGNAL | flags);
     if (n < 0 && errno != EAGAIN) die(std::string("send: ") + std::strerror(errno));
     return n < 0 ? 0 : static_cast<std::size_t>(n);
 }
@@ -101,34 +98,35 @@ support::descriptor connect_to(const sockaddr_in& peer) {
     if (!fd) die("socket");
     if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&peer), sizeof peer) != 0)
         die("connect");
-    if (send_some(fd.get(), request.data(), request.size(), 0) != request.size()) die("request");
+    const wirepeer::bytes request = wirepeer::first_revision_frame(false);
+    if (send_some(fd.get(), request, 0) != request.size()) die("request");
     return fd;
 }
 
 void read_reply(int fd) {
-    std::array<char, request.size()> reply{};
-    if (recv(fd, reply.data(), reply.size(), MSG_WAITALL) != ssize_t{request.size()}) die("reply");
+    std::array<char, wirepeer::frame_head> reply{};
+    if (recv(fd, reply.data(), reply.size(), MSG_WAITALL) != ssize_t{reply.size()}) die("reply");
 }
 
 /// All of it, or what fits within a moment.
-std::size_t send_as_much_as_fits(int fd, const std::vector<char>& data) {
+std::size_t send_as_much_as_fits(int fd, wirepeer::byte_view data) {
     std::size_t sent = 0;
     pollfd writable{fd, POLLOUT, 0};
     while (sent < data.size() && poll(&writable, 1, 300) == 1)
-        sent += send_some(fd, data.data() + sent, data.size() - sent, MSG_DONTWAIT);
+        sent += send_some(fd, data.subspan(sent), MSG_DONTWAIT);
     return sent;
 }
 
-std::vector<char> unfinished_fpdu(std::size_t payload) {
-    std::vector<char> fpdu(header.size() + payload);
-    std::memcpy(fpdu.data(), header.data(), header.size());
+wirepeer::bytes unfinished_fpdu(std::size_t payload) {
+    wirepeer::bytes fpdu(header.begin(), header.end());
+    fpdu.resize(header.size() + payload);
     return fpdu;
 }
 
 void be_peer(const sockaddr_in& server, std::size_t count, const std::string& what) {
     std::vector<support::descriptor> all;
     for (std::size_t i = 0; i < count; ++i) all.push_back(connect_to(server));
-    std::vector<char> data(std::size_t{1} << 20U);
+    wirepeer::bytes data(std::size_t{1} << 20U);
     if (what != "early") {
         for (const support::descriptor& fd : all) read_reply(fd.get());
         say("ready");

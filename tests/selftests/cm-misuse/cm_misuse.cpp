@@ -165,7 +165,7 @@ void with_requests(const request_case& c, const places& p, unsigned rounds) {
         // After a second accept that was refused the core does not know of the connection any more.
         for (owned_qp* each : {&qp, &other_qp})
             ends_soon("destroying a queue pair", [&] { each->destroy(); });
-        if (c.act != accept_while_the_peer_resets) support::expect_over(request.peer);
+        if (c.act != accept_while_the_peer_resets) request.peer.expect_over();
     }
     cm.destroy(listener);
 }
@@ -242,14 +242,14 @@ void while_connecting(connecting_case act, const places& p, unsigned rounds) {
         connecting c(p, verbs, cm, round % 2 == 0);
         act(c);
         cm.destroy(c.id);
-        if (c.peer) support::expect_over(*c.peer);
+        if (c.peer) c.peer->expect_over();
     }
 }
 
 /// The peer of an id that connects answers as it should.
 void establish(cm_scene& cm, std::uint32_t id, const tcp_stream& peer) {
     (void)peer.read_frame(false);
-    peer.send(wirepeer::encode(wirepeer::mpa_frame{.reply = true, .revision = 1}));
+    peer.send(wirepeer::first_revision_frame(true));
     cm.await(id, {RDMA_CM_EVENT_ESTABLISHED});
 }
 
@@ -281,7 +281,7 @@ void connect_two_with_one_qp(const places& p, unsigned rounds) {
         const tcp_stream peer = out.far.accept();
         establish(out.cm, ids.at(good[0] ? 0 : 1), peer);
         for (const std::uint32_t id : ids) out.cm.destroy(id);
-        support::expect_over(peer);
+        peer.expect_over();
     }
 }
 
@@ -306,7 +306,7 @@ void reconnect_at_once(const places& p, unsigned rounds) {
             [&] {
                 second.emplace(out.far.accept());
                 (void)second->read_frame(false);
-                second->send(wirepeer::encode(wirepeer::mpa_frame{.reply = true, .revision = 1}));
+                second->send(wirepeer::first_revision_frame(true));
             });
         for (const std::uint32_t id : ids) out.cm.destroy(id);
     }
@@ -536,14 +536,14 @@ void listener_goes_beside_a_stalled_connection(const places& p, unsigned rounds)
         const tcp_stream untold = cm.make_request();
         std::this_thread::sleep_for(moment);
         cm.destroy(listener);
-        support::expect_over(untold);
+        untold.expect_over();
     }
 }
 
 /// A request to what listens everywhere, by way of a link's address.
 tcp_stream request_through(const address& link, const cm_scene& cm) {
     auto peer = tcp_stream::connect(link.with_port(cm.where().port()));
-    peer.send(wirepeer::encode(wirepeer::mpa_frame{.revision = 1}));
+    peer.send(wirepeer::first_revision_frame(false));
     return peer;
 }
 

@@ -79,7 +79,7 @@ std::uint32_t cm_scene::listen() {
 
 wirepeer::tcp_stream cm_scene::make_request() const {
     auto peer = wirepeer::tcp_stream::connect(where_);
-    peer.send(wirepeer::encode(wirepeer::mpa_frame{.revision = 1}));
+    peer.send(wirepeer::first_revision_frame(false));
     return peer;
 }
 
@@ -101,14 +101,6 @@ std::uint32_t cm_scene::route_to(const softrnic::address& peer) const {
 
 void cm_scene::destroy(std::uint32_t id) const {
     ends_soon("destroying an id", [&] { must(raw_cm::destroy_id(channel(), id)); });
-}
-
-void expect_over(const wirepeer::tcp_stream& peer) {
-    try {
-        (void)peer.read_to_end();
-    } catch (const std::system_error& e) {
-        if (e.code().value() != ECONNRESET) throw;
-    }
 }
 
 }  // namespace support

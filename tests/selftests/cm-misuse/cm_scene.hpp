@@ -35,7 +35,7 @@ public:
     [[nodiscard]] raw::queue make_qp() const;
 
 private:
-    support::descriptor device_;
+    descriptor device_;
     std::uint32_t pd_;
     std::uint32_t cq_;
 };
@@ -86,11 +86,8 @@ public:
     void destroy(std::uint32_t id) const;
 
 private:
-    support::descriptor channel_;
+    descriptor channel_;
     softrnic::address where_;
 };
-
-/// The other side has closed or reset, whatever it has sent before.
-void expect_over(const wirepeer::tcp_stream& peer);
 
 }  // namespace support

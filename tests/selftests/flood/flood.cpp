@@ -129,7 +129,7 @@ private:
     }
 
     static wirepeer::byte_view first_of_request(std::size_t count) {
-        static const wirepeer::bytes request = encode(wirepeer::mpa_frame{.revision = 1});
+        static const wirepeer::bytes request = wirepeer::first_revision_frame(false);
         return wirepeer::byte_view(request).first(count);
     }
 

@@ -29,11 +29,6 @@ void allow_files(rlim_t wanted) {
         throw std::system_error(errno, std::generic_category(), "setrlimit");
 }
 
-void exchange_frames(const tcp_stream& stream) {
-    stream.send(encode(wirepeer::mpa_frame{.revision = 1}));
-    (void)stream.read_frame(true);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -45,7 +40,7 @@ int main(int argc, char** argv) try {
     allow_files(connections.size() + 64);
     for (tcp_stream& stream : connections) {
         stream = tcp_stream::connect(where);
-        if (args[3] == "request") exchange_frames(stream);
+        if (args[3] == "request") stream.exchange_frames();
     }
     std::puts("connected");
     std::fflush(stdout);

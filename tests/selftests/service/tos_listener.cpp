@@ -32,8 +32,7 @@ void listen(const softrnic::address& where, std::uint8_t class_of_service) {
     check(rdma_set_option(made, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &class_of_service,
                           sizeof class_of_service),
           "rdma_set_option");
-    softrnic::address at = where;
-    check(rdma_bind_addr(made, const_cast<sockaddr*>(at.native())), "rdma_bind_addr");
+    check(rdma_bind_addr(made, where.native()), "rdma_bind_addr");
     check(rdma_listen(made, 8), "rdma_listen");
     pause();
 }

@@ -50,7 +50,7 @@ bytes first(std::size_t count, bytes all) {
     return all;
 }
 
-/// A frame of an initiator that knows no other revision than the first.
+/// A request with this private data, of an initiator that knows no other revision than the first.
 bytes request(bytes private_data = {}) {
     return encode(mpa_frame{.revision = 1, .private_data = std::move(private_data)});
 }
@@ -81,7 +81,7 @@ const std::map<std::string, std::function<bytes()>> requests{
     {"half a header", [] { return first(11, request()); }},
     {"a header less one byte", [] { return first(wirepeer::frame_head - 1, request()); }},
     {"nothing", [] { return bytes(); }},
-    {"a reply", [] { return encode(mpa_frame{.reply = true, .revision = 1}); }},
+    {"a reply", [] { return wirepeer::first_revision_frame(true); }},
     {"too much private data", too_much_private_data},
     {"half the private data", [] { return first(wirepeer::frame_head + 50, request(bytes(100))); }},
     {"an unknown revision", [] { return encode(mpa_frame{.revision = 77}); }},
@@ -97,50 +97,40 @@ const std::map<std::string, std::function<bytes()>> fpdus{
     {"FPDUs of the largest length", [] { return bytes(70000, 0xff); }},
 };
 
-bool is_gone(const std::system_error& e) {
-    return e.code() == std::errc::connection_reset || e.code() == std::errc::broken_pipe;
-}
-
-/// Does something to a connection that the other side may end meanwhile. Returns whether it did.
-bool until_gone(const std::function<void()>& what) {
+/// Sends to a connection that the other side may end meanwhile. Returns whether it did.
+bool until_gone(const std::function<void()>& send) {
     try {
-        what();
+        send();
         return false;
     } catch (const std::system_error& e) {
-        if (!is_gone(e)) throw;
+        if (e.code() != std::errc::connection_reset && e.code() != std::errc::broken_pipe) throw;
         return true;
     }
-}
-
-/// What comes until then is of no interest.
-void expect_end(const tcp_stream& stream) {
-    until_gone([&] { (void)stream.read_to_end(); });
 }
 
 void says(const address& to, const bytes& what) {
     const tcp_stream stream = tcp_stream::connect(to);
     stream.send(what);
-    expect_end(stream);
+    stream.expect_over();
 }
 
 /// The program takes the connection: the request is one that it likes.
 tcp_stream established(const address& to) {
     tcp_stream stream = tcp_stream::connect(to);
-    stream.send(request());
-    (void)stream.read_frame(true);
+    stream.exchange_frames();
     return stream;
 }
 
 void says_once_established(const address& to, const bytes& what) {
     const tcp_stream stream = established(to);
-    if (!until_gone([&] { stream.send(what); })) expect_end(stream);
+    if (!until_gone([&] { stream.send(what); })) stream.expect_over();
 }
 
 void ends_within_an_fpdu(const address& to) {
     const tcp_stream stream = established(to);
     stream.send(first(4, wirepeer::fpdu(wirepeer::make_send(1, wirepeer::pattern(16)))));
     stream.finish();
-    expect_end(stream);
+    stream.expect_over();
 }
 
 void reset(const address& to) {
@@ -170,7 +160,7 @@ void idle(const address& to) {
     for (tcp_stream& stream : held) stream = tcp_stream::connect(to);
     std::puts("connected");
     std::fflush(stdout);
-    for (const tcp_stream& stream : held) expect_end(stream);
+    for (const tcp_stream& stream : held) stream.expect_over();
 }
 
 void two_hundred(const address& to) {

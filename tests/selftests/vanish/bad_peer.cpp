@@ -17,22 +17,16 @@ using namespace std::chrono_literals;
 using support::must;
 using wirepeer::byte_view;
 using wirepeer::bytes;
-using wirepeer::mpa_frame;
 using wirepeer::tcp_stream;
 
 [[noreturn]] void for_ever() {
     for (;;) std::this_thread::sleep_for(1h);
 }
 
-bytes frame(bool reply) {
-    return encode(mpa_frame{.reply = reply, .revision = 1});
-}
-
 tcp_stream connect(const softrnic::address& to, const std::string& behaviour) {
     tcp_stream stream = tcp_stream::connect(to);
     if (behaviour == "never reads") stream.take_little();
-    stream.send(frame(false));
-    (void)stream.read_frame(true);
+    stream.exchange_frames();
     return stream;
 }
 
@@ -43,7 +37,7 @@ tcp_stream accept(const softrnic::address& at, const std::string& behaviour) {
     if (behaviour == "never reads") stream.take_little();
     (void)stream.read_frame(false);
     if (behaviour == "reads the request") for_ever();
-    const bytes reply = frame(true);
+    const bytes reply = wirepeer::first_revision_frame(true);
     if (behaviour == "replies by half") {
         stream.send(byte_view(reply).first(11));
         for_ever();

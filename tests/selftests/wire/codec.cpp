@@ -108,6 +108,10 @@ bytes encode(const mpa_frame& frame) {
     return out;
 }
 
+bytes first_revision_frame(bool reply) {
+    return encode(mpa_frame{.reply = reply, .revision = 1});
+}
+
 std::size_t private_length(byte_view head) {
     return reader(head.subspan(frame_head - 2)).get<std::uint16_t>();
 }

@@ -56,6 +56,8 @@ struct mpa_frame {
 };
 
 bytes encode(const mpa_frame& frame);
+/// The frame of an end that knows no other revision than the first.
+bytes first_revision_frame(bool reply);
 /// What PD_Length says in the first frame_head bytes of a frame.
 std::size_t private_length(byte_view head);
 /// Throws std::runtime_error for what is no frame of that kind.

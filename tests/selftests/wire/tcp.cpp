@@ -51,6 +51,16 @@ void wait_readable(const descriptor& fd, const char* what) {
     if (!*ready) throw std::runtime_error(std::string("nothing came: ") + what);
 }
 
+/// Reads what a reset may end as well.
+template <class Read>
+void allow_reset(Read read) {
+    try {
+        read();
+    } catch (const std::system_error& e) {
+        if (e.code() != std::errc::connection_reset) throw;
+    }
+}
+
 /// The rules that every segment of a softrnic has to follow, whatever the message is.
 void check_sender(const segment& s) {
     if (s.ddp_version != 1 || s.rdmap_version != 1)
@@ -150,6 +160,11 @@ mpa_frame tcp_stream::read_frame(bool reply) const {
     return decode_frame(whole, reply);
 }
 
+void tcp_stream::exchange_frames() const {
+    send(first_revision_frame(false));
+    (void)read_frame(true);
+}
+
 segment tcp_stream::read_segment() const {
     bytes whole = read(2);
     const std::size_t length = static_cast<std::size_t>(whole[0]) << 8 | whole[1];
@@ -193,11 +208,11 @@ void tcp_stream::expect_closed() const {
 }
 
 void tcp_stream::expect_dropped() const {
-    try {
-        expect_closed();
-    } catch (const std::system_error& e) {
-        if (e.code() != std::errc::connection_reset) throw;
-    }
+    allow_reset([this] { expect_closed(); });
+}
+
+void tcp_stream::expect_over() const {
+    allow_reset([this] { (void)read_to_end(); });
 }
 
 bool tcp_stream::is_quiet() const {

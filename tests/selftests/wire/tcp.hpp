@@ -52,6 +52,8 @@ public:
 
     [[nodiscard]] bytes read(std::size_t count) const;
     [[nodiscard]] mpa_frame read_frame(bool reply) const;
+    /// Sends the request of an initiator of the first revision, and takes the reply.
+    void exchange_frames() const;
     /// The next FPDU, which must be well-formed: length, padding, CRC, versions, reserved bits.
     [[nodiscard]] segment read_segment() const;
     /// A whole message, put together from its segments. Its `payload` is all of it.
@@ -63,6 +65,8 @@ public:
     void expect_closed() const;
     /// The other side closes or resets, without another byte.
     void expect_dropped() const;
+    /// The other side closes or resets, whatever it has sent before.
+    void expect_over() const;
     /// Nothing comes for a moment.
     [[nodiscard]] bool is_quiet() const;
     void expect_quiet() const;
