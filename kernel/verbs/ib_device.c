@@ -2,10 +2,12 @@
 /*
  * The RDMA device: what it says of itself, and its registration.
  */
+#include <linux/delay.h>
 #include <linux/etherdevice.h>
 #include <linux/rtnetlink.h>
 #include <net/addrconf.h>
 #include <rdma/iw_cm.h>
+#include <rdma/restrack.h>
 #include <rdma/uverbs_ioctl.h>
 
 #include "../cm/active.h"
@@ -236,10 +238,30 @@ static void end_connections(struct srn_device *dev)
 	destroy_workqueue(dev->report_wq);
 }
 
+/*
+ * The core waits for its clients and for ids of rdma_cm. LIO's iSER target is no client, and
+ * destroys its ids before its queue pairs: what it holds then would go with the device. A protection
+ * domain is what a consumer gives back last. Its entry in the core's table goes when the core no
+ * longer touches it, which is later than our part of it.
+ */
+static void wait_for_kernel_consumers(struct srn_device *dev)
+{
+	unsigned long told = jiffies;
+
+	while (rdma_restrack_count(&dev->ibdev, RDMA_RESTRACK_PD, true)) {
+		if (time_after(jiffies, told + 10 * HZ)) {
+			ibdev_warn(&dev->ibdev, "waits for a protection domain that the kernel uses\n");
+			told = jiffies;
+		}
+		msleep(20);
+	}
+}
+
 static void srn_dealloc_driver(struct ib_device *ibdev)
 {
 	struct srn_device *dev = to_srn_dev(ibdev);
 
+	wait_for_kernel_consumers(dev);
 	end_connections(dev);
 	rtnl_lock();
 	srn_compat_clear_gid_tag(dev->netdev);

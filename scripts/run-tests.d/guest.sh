@@ -5,13 +5,14 @@
 # fresh test machine. A script says what it needs in comment lines near its top:
 #
 #	# files: build/tests/bin/verbs_test build/provider/examples/*
+#	# modules: late_consumer
 #	# timeout: 120
 #	# mem: 3G
 #	# smp: 4
 #	# qemu: -device virtio-net-pci,netdev=n0 -netdev hubport,id=n0,hubid=0
 #	# afterwards: tests/interop/wireshark/decode.sh
 #
-# The last is a script that looks, on this host, at what the test left in its folder.
+# Modules are those of tests/modules. The last is a script that looks, on this host, at what the test left in its folder.
 
 # test_guest [NAME…]
 test_guest()
@@ -78,7 +79,7 @@ header()
 # What the script's header lines mean for the machine: OPTIONS and FILES.
 read_needs()
 {
-	local script=$1 key value pattern file
+	local script=$1 key value pattern file name
 	OPTIONS=() FILES=()
 	for key in timeout mem smp qemu; do
 		value=$(header "$script" $key)
@@ -102,6 +103,11 @@ read_needs()
 			}
 			FILES+=("$file")
 		done
+	done
+	for name in $(header "$script" modules); do
+		file=$BUILD/test-modules/${SRN_KERNEL:-stock}/$name
+		scripts/test-module "${SRN_KERNEL:-stock}" "$name" "$file" || exit 2
+		FILES+=("$file/$name.ko")
 	done
 }
 

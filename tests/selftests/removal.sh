@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # timeout: 200
+# modules: late_consumer
 #
 # Links, network devices and processes go while they are in use. Whoever removes
 # does not wait for whoever uses, and whoever uses is told.
@@ -159,6 +160,16 @@ listener_held()
 	again_b && works_again
 }
 
+# LIO's iSER target keeps its queue pair for a moment after the id that holds the device.
+kernel_consumer_late()
+{
+	local waited=$SECONDS
+	insmod ./late_consumer.ko device=srna keep_ms=3000 && timeout 20 rdma link delete srna && link_gone srna ||
+		return
+	waited=$((SECONDS - waited))
+	rmmod late_consumer && ((waited >= 2)) && again_a && works_again
+}
+
 netdev_deleted()
 {
 	traffic "$1" && timeout 10 ip -n a link delete va && wait_until 10 link_gone srna &&
@@ -182,6 +193,7 @@ run_check "rping: module removed" module_in_use rping
 run_check "bench: module removed" module_in_use bench
 run_check "link deleted while a program holds the device open" held_open
 run_check "link deleted while a program listens" listener_held
+run_check "link deleted while the kernel has a queue pair" kernel_consumer_late
 run_check "bench: network device deleted" netdev_deleted bench
 run_check "module removed afterwards" module_removed
 finish
