@@ -76,7 +76,8 @@ header()
 	sed -n "1,40s/^# $2: *//p" "$1" | head -n 1
 }
 
-# What the script's header lines mean for the machine: OPTIONS and FILES.
+# What the script's header lines mean for the machine: OPTIONS and FILES. Fails if there is not
+# all that it needs.
 read_needs()
 {
 	local script=$1 key value pattern file name
@@ -99,14 +100,14 @@ read_needs()
 		for file in ${pattern/#build\//$BUILD/}; do
 			[[ -e $file ]] || {
 				echo "run-tests: $script needs $file, which there is not" >&2
-				exit 2
+				return 1
 			}
 			FILES+=("$file")
 		done
 	done
 	for name in $(header "$script" modules); do
 		file=$BUILD/test-modules/${SRN_KERNEL:-stock}/$name
-		scripts/test-module "${SRN_KERNEL:-stock}" "$name" "$file" || exit 2
+		scripts/test-module "${SRN_KERNEL:-stock}" "$name" "$file" || return
 		FILES+=("$file/$name.ko")
 	done
 }
@@ -139,7 +140,13 @@ run_guest_test()
 	local name=$1 script dir=$LOGS/$1 status=0 start
 	local -a OPTIONS FILES
 	script=$(script_of "$name")
-	read_needs "$script"
+	if ! read_needs "$script" 2> "$RESULTS/$name.report"; then
+		echo "0 1 0 what it needs is missing" > "$RESULTS/$name.counts"
+		echo 0 > "$RESULTS/$name.seconds"
+		: > "$RESULTS/$name.cases"
+		[[ -z $VERBOSE ]] || cat "$RESULTS/$name.report" >&2
+		return
+	fi
 	OPTIONS+=(--name "$name" --out "$dir")
 	lock_logs "$dir"
 	start=$EPOCHREALTIME

@@ -164,7 +164,7 @@ listener_held()
 kernel_consumer_late()
 {
 	local waited=$SECONDS
-	insmod ./late_consumer.ko device=srna keep_ms=3000 && timeout 20 rdma link delete srna && link_gone srna ||
+	in_a insmod ./late_consumer.ko netdev=va keep_ms=3000 && timeout 20 rdma link delete srna && link_gone srna ||
 		return
 	waited=$((SECONDS - waited))
 	rmmod late_consumer && ((waited >= 2)) && again_a && works_again

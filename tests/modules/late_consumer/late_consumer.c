@@ -5,12 +5,15 @@
  * its queue pair: see removal.sh.
  */
 #include <linux/module.h>
+#include <linux/netdevice.h>
+#include <linux/nsproxy.h>
 #include <linux/workqueue.h>
+#include <net/net_namespace.h>
 #include <rdma/ib_verbs.h>
 
-static char *device;
-module_param(device, charp, 0444);
-MODULE_PARM_DESC(device, "name of the RDMA device");
+static char *netdev;
+module_param(netdev, charp, 0444);
+MODULE_PARM_DESC(netdev, "name of the link's network device, in the namespace of the caller");
 
 static unsigned int keep_ms = 3000;
 module_param(keep_ms, uint, 0444);
@@ -70,9 +73,14 @@ err_pd:
 
 static int __init late_consumer_init(void)
 {
-	struct ib_device *ibdev = ib_device_get_by_name(device, RDMA_DRIVER_UNKNOWN);
+	struct net_device *ndev = dev_get_by_name(current->nsproxy->net_ns, netdev);
+	struct ib_device *ibdev;
 	int ret;
 
+	if (!ndev)
+		return -ENODEV;
+	ibdev = ib_device_get_by_netdev(ndev, RDMA_DRIVER_UNKNOWN);
+	dev_put(ndev);
 	if (!ibdev)
 		return -ENODEV;
 	ret = take(ibdev);
