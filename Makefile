@@ -3,8 +3,17 @@
 # softrnic: every task that a user or developer has is a target here.
 # "make help" lists them.
 
-B := build
+# RELEASE=trixie: for the test machine of that Debian release, and built in a tree of it, in
+# build/RELEASE; on a host of that release, and without RELEASE, on the host and in build.
+HOST_RELEASE := $(shell . /etc/os-release && echo $$VERSION_CODENAME)
+OTHER_RELEASE := $(filter-out $(HOST_RELEASE),$(RELEASE))
+B := build$(OTHER_RELEASE:%=/%)
 MACHINE := scripts/testmachine
+IN_RELEASE := $(if $(OTHER_RELEASE),$(MACHINE) in-release)
+ifneq ($(OTHER_RELEASE),)
+export SRN_RELEASE := $(OTHER_RELEASE)
+export SRN_BUILD := $(CURDIR)/$(B)
+endif
 JOBS ?= 1
 FUZZ_SECONDS ?= 60
 # A debug kernel: scripts/debug-kernel has the kinds.
@@ -27,7 +36,7 @@ module: $(B)/.deps-build ## build softrnic.ko; KDIR=… for a kernel other than 
 
 .PHONY: guest-module
 guest-module: $(B)/.deps-build machine ## build softrnic.ko for the test machine's kernel
-	@scripts/build-module "$$(scripts/kernel-dir --guest)"
+	@$(IN_RELEASE) scripts/build-module "$$(scripts/kernel-dir --guest)"
 
 .PHONY: debug-module
 debug-module: $(B)/.deps-build machine ## build softrnic.ko for a debug kernel, and that kernel once (K=uml, uml-smp, qemu, kcsan or trace)
@@ -35,11 +44,11 @@ debug-module: $(B)/.deps-build machine ## build softrnic.ko for a debug kernel, 
 
 .PHONY: provider
 provider: $(B)/.deps-userspace ## build the libibverbs provider, library examples and tools
-	@scripts/cmake-build userspace-provider $(B)/provider -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+	@$(IN_RELEASE) scripts/cmake-build userspace-provider $(B)/provider -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 
 .PHONY: tests
 tests: provider ## build the unit and verbs tests
-	@scripts/cmake-build tests $(B)/tests
+	@$(IN_RELEASE) scripts/cmake-build tests $(B)/tests
 
 .PHONY: machine
 machine: $(B)/.deps-testmachine ## build the test machine, if it is missing or its recipe changed
@@ -172,7 +181,7 @@ siw: machine ## build the kernel's own iWARP driver for the test machine, to tes
 # What tests/selftests/previous-abi.sh runs beside what is built from this tree.
 .PHONY: previous-abi
 previous-abi: machine $(B)/.deps-build $(B)/.deps-userspace
-	@scripts/previous-abi "$$(scripts/kernel-dir --guest)"
+	@$(IN_RELEASE) scripts/previous-abi "$$(scripts/kernel-dir --guest)"
 
 # Where its source cannot be had, the test that wants it is skipped.
 .PHONY: siw-if-there

@@ -20,6 +20,10 @@ test_machine()
 	((failed == 0)) || grep -A20 '^not ok' "$log" || true
 }
 
+# Programs of another release run where they were built.
+IN_RELEASE=()
+[[ -z ${SRN_RELEASE:-} ]] || IN_RELEASE=(scripts/testmachine in-release)
+
 # test_unit [BUILD-DIR]: the tests of the C++ project, without those that need the test
 # machine.
 test_unit()
@@ -30,7 +34,7 @@ test_unit()
 		result unit 0 1 0 0 "not built: make tests"
 		return
 	fi
-	ctest --test-dir "$dir" -V -j"$(nproc)" --timeout 120 \
+	"${IN_RELEASE[@]}" ctest --test-dir "$dir" -V -j"$(nproc)" --timeout 120 \
 		--no-tests=error > "$log" 2>&1 || true
 	read -r passed failed skipped < <(awk -f scripts/run-tests.d/ctest.awk "$log")
 	((passed + failed + skipped)) || failed=1

@@ -50,7 +50,7 @@ build_machine()
 	say "building the $RELEASE test machine (once; about two minutes; log: $BUILD_LOG)"
 
 	build_step "debootstrap $RELEASE" make_tree "$work"
-	build_step "packages" install_packages "$work"
+	build_step "packages" install_packages "$work" "$LIB/packages"
 	build_step "kernel and modules" install_kernel "$work"
 	build_step "initramfs" make_initramfs "$work"
 	build_step "root image" make_image "$work"
@@ -111,13 +111,14 @@ make_tree()
 }
 
 # Run a command inside the tree with /proc, /sys and the package cache mounted,
-# all of which vanish with the command's mount namespace.
+# all of which vanish with the command's mount namespace. Trees of several releases
+# share the cache, of which apt wants to be the only user.
 in_tree()
 {
 	local work=$1
 	shift
 	# shellcheck disable=SC2016
-	unshare --mount --propagation private bash -euc '
+	flock "$(cache_root)/archives/.lock" unshare --mount --propagation private bash -euc '
 		tree=$1 archives=$2
 		shift 2
 		mount -t proc proc "$tree/proc"
@@ -141,9 +142,12 @@ write_sources()
 	fi
 }
 
+# install_packages WORK LIST-FILE [PACKAGE…]
 install_packages()
 {
-	local work=$1 tree=$1/tree packages
+	local work=$1 list=$2 tree=$1/tree
+	local -a packages
+	shift 2
 	write_sources > "$tree/etc/apt/sources.list"
 	# A proxy that apt on the host needs, apt in the tree needs as well.
 	apt-config dump | grep -i '^Acquire::.*proxy' \
@@ -153,37 +157,50 @@ install_packages()
 		Acquire::Languages "none";
 		DPkg::Options { "--force-unsafe-io"; "--force-confold"; };
 	EOF
+	# A mirror may have stood still for longer than sid's index says that it is good for.
+	[[ $RELEASE != sid ]] || echo 'Acquire::Check-Valid-Until "false";' >> "$tree/etc/apt/apt.conf.d/01lean"
 	# No daemon is started: the machine has its own init.
 	printf '#!/bin/sh\nexit 101\n' > "$tree/usr/sbin/policy-rc.d"
 	chmod 755 "$tree/usr/sbin/policy-rc.d"
 
-	mapfile -t packages < <(read_list "$LIB/packages")
+	mapfile -t packages < <(packages_of_release "$list")
 	in_tree "$work" apt-get -q update
 	in_tree "$work" apt-get -qy dist-upgrade
-	in_tree "$work" apt-get -qy install "${packages[@]}"
+	in_tree "$work" apt-get -qy install "${packages[@]}" "$@"
 }
 
 # Debian's stock kernel is unpacked, not installed: its maintainer scripts
 # would build an initramfs and a boot menu that nothing here reads.
 install_kernel()
 {
-	local work=$1 tree=$1/tree package version deb
-	package=$(in_tree "$work" apt-cache depends linux-image-amd64 |
-		awk '$1 == "Depends:" { print $2; exit }')
-	version=${package#linux-image-}
-	version=${version%-unsigned}
-	in_tree "$work" bash -c "cd /tmp && apt-get -q download '$package'"
-	deb=$(echo "$tree/tmp/${package}"_*.deb)
+	local work=$1 tree=$1/tree version deb image modules
+	version=$(newest_kernel "$work")
 	mkdir "$work/kernel"
-	dpkg-deb -x "$deb" "$work/kernel"
-	rm -f "$deb"
+	# Newer releases have image and modules in packages of their own.
+	# shellcheck disable=SC2016
+	in_tree "$work" bash -euc 'cd /tmp
+		apt-cache depends --recurse --no-recommends --no-suggests "linux-image-$1" |
+			grep -E "^linux-[a-z]+-${1//+/\\+}\$" | sort -u |
+			xargs apt-get -q download' kernel "$version"
+	for deb in "$tree"/tmp/linux-*.deb; do
+		dpkg-deb -x "$deb" "$work/kernel"
+		rm -f "$deb"
+	done
 
-	extract_vmlinux "$work/kernel/boot/vmlinuz-$version" "$work/vmlinux"
-	keep_modules "$work/kernel/lib/modules/$version" \
-		"$tree/usr/lib/modules/$version"
+	image=$(find "$work/kernel" -name "vmlinuz*" -type f | head -n 1)
+	modules=$(find "$work/kernel" -path "*/lib/modules/$version" -type d | head -n 1)
+	extract_vmlinux "$image" "$work/vmlinux"
+	keep_modules "$modules" "$tree/usr/lib/modules/$version"
 	depmod -b "$tree" "$version"
 	echo "$version" > "$work/kernel-version"
 	rm -rf "$work/kernel"
+}
+
+# Print the release of the kernel that linux-image-amd64 stands for.
+newest_kernel()
+{
+	in_tree "$1" apt-cache depends linux-image-amd64 |
+		sed -nE 's/^ *Depends: linux-(image|binary)-([0-9].*-amd64)(-unsigned)?$/\2/p' | head -n 1
 }
 
 # Print the little-endian number of SIZE bytes at OFFSET of FILE.
@@ -239,6 +256,9 @@ keep_modules()
 			;;
 		esac
 	done < <(read_list "$LIB/modules")
+	# busybox loads no compressed module.
+	find "$to" -name '*.ko.xz' -exec xz -d {} +
+	sed -i 's/\.ko\.xz$/.ko/' "$to/modules.order"
 }
 
 make_initramfs()
@@ -250,6 +270,8 @@ make_initramfs()
 	install -m 755 "$LIB/guest/initramfs-init" "$dir/init"
 	for module in virtio_pci virtio_blk virtio_console crc32c_generic \
 		crc32c_intel ext4 overlay 9p 9pnet_virtio; do
+		# Newer kernels have CRC32C built in.
+		[[ $module != crc32c_* ]] || modinfo -b "$tree" -k "$version" "$module" > /dev/null 2>&1 || continue
 		modprobe -d "$tree" -S "$version" --show-depends "$module" |
 		awk '$1 == "insmod" { print $2 }'
 	done | awk '!seen[$0]++' | while read -r path; do

@@ -75,6 +75,15 @@ read_list()
 	sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' "$1"
 }
 
+# packages_of_release FILE: a list file in which a line may name the release that it is for:
+# "bookworm: qperf".
+packages_of_release()
+{
+	read_list "$1" | awk -v release="$RELEASE" '
+		/^[a-z]+: / { if ($1 == release ":") print $2; next }
+		{ print }'
+}
+
 # Print "URI RELEASE ORIGIN" of each Debian source that apt on this host uses.
 # A "mirror+file:" source (Debian's cloud images) stands for the first URI in
 # the named file.

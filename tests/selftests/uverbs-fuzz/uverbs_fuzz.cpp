@@ -207,7 +207,7 @@ private:
     static command mutated(command c) {
         constexpr std::size_t kept = 8;
         if (one_in(4)) return c;
-        for (unsigned i = 1 + below(3); i > 0; --i) {
+        for (auto i = 1 + below(3); i > 0; --i) {
             const bool longer = c.in.size() > kept;
             const std::size_t where = longer ? kept + below(c.in.size() - kept) : 0;
             switch (below(5)) {

@@ -1,0 +1,86 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# A Debian tree of the machine's release with compiler, headers and libraries of that
+# release: modules and providers for it can only be built there. What is run in it
+# sees the clone under its own path. Where this host is of that release, it is the host.
+#
+# Result, in builder_dir: tree/ and key, as in build.sh.
+
+builder_dir()
+{
+	printf '%s/builder-%s\n' "$(cache_root)" "$RELEASE"
+}
+
+# The kernel's headers are part of it, so that it follows the machine.
+builder_key()
+{
+	cat "$LIB/builder-packages" "$LIB/builder.sh" "$LIB/build.sh" "$(machine_dir)/kernel-version" |
+		sha256sum | cut -d' ' -f1
+}
+
+builder_is_current()
+{
+	[[ $(cat "$(builder_dir)/key" 2> /dev/null) == "$(builder_key)" ]]
+}
+
+ensure_builder()
+{
+	ensure_machine
+	builder_is_current || build_builder
+}
+
+build_builder()
+{
+	local root final work
+	root=$(cache_root)
+	final=$(builder_dir)
+	exec {builder_lock}> "$root/.lock-builder-$RELEASE"
+	flock "$builder_lock"
+	if builder_is_current; then
+		exec {builder_lock}>&-
+		return
+	fi
+	check_build_tools
+	find_mirrors
+	rm -rf --one-file-system "$root/.builder-$RELEASE."*
+	work=$(mktemp -d "$root/.builder-$RELEASE.XXXXXX")
+	chmod 755 "$work"
+	BUILD_LOG=$root/builder-$RELEASE.log
+	: > "$BUILD_LOG"
+	say "making a tree to build for $RELEASE in (once; about two minutes; log: $BUILD_LOG)"
+	build_step "debootstrap $RELEASE" make_tree "$work"
+	build_step "compilers, headers" install_packages "$work" "$LIB/builder-packages" \
+		"linux-headers-$(< "$(machine_dir)/kernel-version")"
+	builder_key > "$work/key"
+	rm -rf --one-file-system "$final"
+	mv "$work" "$final"
+	exec {builder_lock}>&-
+}
+
+on_host()
+{
+	# shellcheck source=/dev/null
+	[[ $RELEASE == "$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")" ]]
+}
+
+# run_in_release COMMAND…: in the folder in which the caller is.
+run_in_release()
+{
+	(($#)) || die "in-release: which command?"
+	! on_host || exec "$@"
+	ensure_builder
+	# shellcheck disable=SC2016
+	exec unshare --mount --propagation private bash -euc '
+		tree=$1 top=$2 build=$3 dir=$4
+		shift 4
+		mount -t proc proc "$tree/proc"
+		mount --rbind /dev "$tree/dev"
+		for folder in "$top" "$build"; do
+			mkdir -p "$folder" "$tree$folder"
+			mount --bind "$folder" "$tree$folder"
+		done
+		exec chroot "$tree" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+			LC_ALL=C.UTF-8 SRN_BUILD="$build" sh -euc "cd \"\$1\" && shift && exec \"\$@\"" sh "$dir" "$@"
+	' run_in_release "$(builder_dir)/tree" "$TOP" "$BUILD" "$PWD" "$@"
+}
