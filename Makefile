@@ -78,12 +78,13 @@ uninstall: ## undo "make install" (DESTDIR=…)
 ##@ Test
 
 .PHONY: check
-check: check-build ## everything: unit tests, fuzzing, all tests in the test machine (JOBS=2 for two at once)
-	@JOBS=$(JOBS) FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/run-tests
+check: check-build ## everything: unit tests, fuzzing, all tests in the test machine (JOBS=2: two at once; RELEASE=trixie or sid; T='NAME …': not all)
+	@JOBS=$(JOBS) FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/run-tests \
+		$(if $(T),unit guest $(T),$(if $(OTHER_RELEASE),machine unit guest))
 
 # What "make check" needs built.
 .PHONY: check-build
-check-build: guest-module provider tests fuzz-build siw-if-there previous-abi
+check-build: guest-module provider tests $(if $(T),$(filter previous-abi,$(T)),previous-abi) $(if $(T)$(OTHER_RELEASE),,fuzz-build siw-if-there)
 
 .PHONY: test
 test: $(if $(K),debug-module,guest-module) tests $(filter previous-abi,$(T)) ## one test in the test machine, T=NAME: of tests/selftests or interop (K=uml: debug kernel)
