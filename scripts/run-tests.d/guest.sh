@@ -12,7 +12,8 @@
 #	# qemu: -device virtio-net-pci,netdev=n0 -netdev hubport,id=n0,hubid=0
 #	# afterwards: tests/interop/wireshark/decode.sh
 #
-# Modules are those of tests/modules. The last is a script that looks, on this host, at what the test left in its folder.
+# Modules are those of tests/modules. The last is a script that looks, on this host, at what the
+# test left in its folder.
 
 # test_guest [NAME…]
 test_guest()
