@@ -3,8 +3,9 @@
 # softrnic: every task that a user or developer has is a target here.
 # "make help" lists them.
 
-# RELEASE=trixie: for the test machine of that Debian release, and built in a tree of it, in
-# build/RELEASE; on a host of that release, and without RELEASE, on the host and in build.
+# With RELEASE=trixie everything is for the test machine of that Debian release: it is built in a
+# tree of that release, and lies in build/RELEASE. On a host of that release, and without RELEASE,
+# it is built on the host, and lies in build.
 HOST_RELEASE := $(shell . /etc/os-release && echo $$VERSION_CODENAME)
 OTHER_RELEASE := $(filter-out $(HOST_RELEASE),$(RELEASE))
 B := build$(OTHER_RELEASE:%=/%)

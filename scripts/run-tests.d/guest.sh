@@ -113,6 +113,17 @@ read_needs()
 	done
 }
 
+# needs_met NAME SCRIPT: read them; if something is missing, NAME has failed.
+needs_met()
+{
+	! read_needs "$2" 2> "$RESULTS/$1.report" || return 0
+	echo "0 1 0 what it needs is missing" > "$RESULTS/$1.counts"
+	echo 0 > "$RESULTS/$1.seconds"
+	: > "$RESULTS/$1.cases"
+	[[ -z $VERBOSE ]] || cat "$RESULTS/$1.report" >&2
+	return 1
+}
+
 # Two runs of a test in one clone would take each other's logs for their own: the second
 # waits until the first has been counted. The test machine locks the same file, unless
 # it is told that its caller has done so.
@@ -141,13 +152,7 @@ run_guest_test()
 	local name=$1 script dir=$LOGS/$1 status=0 start
 	local -a OPTIONS FILES
 	script=$(script_of "$name")
-	if ! read_needs "$script" 2> "$RESULTS/$name.report"; then
-		echo "0 1 0 what it needs is missing" > "$RESULTS/$name.counts"
-		echo 0 > "$RESULTS/$name.seconds"
-		: > "$RESULTS/$name.cases"
-		[[ -z $VERBOSE ]] || cat "$RESULTS/$name.report" >&2
-		return
-	fi
+	needs_met "$name" "$script" || return 0
 	OPTIONS+=(--name "$name" --out "$dir")
 	lock_logs "$dir"
 	start=$EPOCHREALTIME

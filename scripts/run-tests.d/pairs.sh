@@ -29,7 +29,7 @@ run_pair()
 	local dir=$LOGS/$1-pair
 	local -a OPTIONS FILES
 	script=$(script_of "$name")
-	read_needs "$script" || exit 2
+	needs_met "$name-pair" "$script" || return 0
 	# Who has the client's folder has the server's.
 	lock_logs "$dir"
 	mkdir -p "$dir-server"

@@ -24,43 +24,53 @@ ensure_machine()
 
 build_machine()
 {
-	local root final work start=$SECONDS
-	root=$(cache_root)
-	final=$(machine_dir)
+	build_once "$(machine_dir)" machine_key make_machine "the $RELEASE test machine"
+}
+
+make_machine()
+{
+	build_step "debootstrap $RELEASE" make_tree "$1"
+	build_step "packages" install_packages "$1" "$LIB/packages"
+	build_step "kernel and modules" install_kernel "$1"
+	build_step "initramfs" make_initramfs "$1"
+	build_step "root image" make_image "$1"
+}
+
+# build_once FOLDER KEY-FUNCTION FUNCTION TEXT: FUNCTION, which is given a folder to work in,
+# builds FOLDER, unless that is current. KEY-FUNCTION prints what decides about that.
+build_once()
+{
+	local final=$1 key=$2 build=$3 text=$4 start=$SECONDS root work lock name
+	root=$(cache_root) name=${1##*/}
 	mkdir -p "$root"
 
 	# One build at a time; who waited finds the work done.
-	exec {lock}> "$root/.lock-$RELEASE"
+	exec {lock}> "$root/.lock-$name"
 	if ! flock --nonblock "$lock"; then
-		say "waiting for another build of $RELEASE"
+		say "waiting for another build of $text"
 		flock "$lock"
 	fi
-	if [[ -z ${FORCE:-} ]] && machine_is_current; then
+	if [[ -z ${FORCE:-} ]] && is_current "$final" "$("$key")"; then
 		exec {lock}>&-
 		return
 	fi
 
 	check_build_tools
 	find_mirrors
-	rm -rf --one-file-system "$root/.build-$RELEASE."*
-	work=$(mktemp -d "$root/.build-$RELEASE.XXXXXX")
+	rm -rf --one-file-system "$root/.build-$name."*
+	work=$(mktemp -d "$root/.build-$name.XXXXXX")
 	chmod 755 "$work"
-	BUILD_LOG=$root/build-$RELEASE.log
+	BUILD_LOG=$root/build-$name.log
 	: > "$BUILD_LOG"
-	say "building the $RELEASE test machine (once; about two minutes; log: $BUILD_LOG)"
+	say "building $text (once; about two minutes; log: $BUILD_LOG)"
+	"$build" "$work"
 
-	build_step "debootstrap $RELEASE" make_tree "$work"
-	build_step "packages" install_packages "$work" "$LIB/packages"
-	build_step "kernel and modules" install_kernel "$work"
-	build_step "initramfs" make_initramfs "$work"
-	build_step "root image" make_image "$work"
-
-	machine_key > "$work/key"
+	"$key" > "$work/key"
 	if [[ -e $final ]]; then
 		mv "$final" "$work.old"
 	fi
 	mv "$work" "$final"
-	rm -rf "$work.old"
+	rm -rf --one-file-system "$work.old"
 	exec {lock}>&-
 	say "built $final in $((SECONDS - start)) s"
 }
@@ -163,7 +173,7 @@ install_packages()
 	printf '#!/bin/sh\nexit 101\n' > "$tree/usr/sbin/policy-rc.d"
 	chmod 755 "$tree/usr/sbin/policy-rc.d"
 
-	mapfile -t packages < <(packages_of_release "$list")
+	mapfile -t packages < <(read_list "$list")
 	in_tree "$work" apt-get -q update
 	in_tree "$work" apt-get -qy dist-upgrade
 	in_tree "$work" apt-get -qy install "${packages[@]}" "$@"

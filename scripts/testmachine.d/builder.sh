@@ -19,56 +19,25 @@ builder_key()
 		sha256sum | cut -d' ' -f1
 }
 
-builder_is_current()
-{
-	[[ $(cat "$(builder_dir)/key" 2> /dev/null) == "$(builder_key)" ]]
-}
-
 ensure_builder()
 {
 	ensure_machine
-	builder_is_current || build_builder
+	is_current "$(builder_dir)" "$(builder_key)" ||
+		build_once "$(builder_dir)" builder_key make_builder "a tree to build for $RELEASE in"
 }
 
-build_builder()
+make_builder()
 {
-	local root final work
-	root=$(cache_root)
-	final=$(builder_dir)
-	exec {builder_lock}> "$root/.lock-builder-$RELEASE"
-	flock "$builder_lock"
-	if builder_is_current; then
-		exec {builder_lock}>&-
-		return
-	fi
-	check_build_tools
-	find_mirrors
-	rm -rf --one-file-system "$root/.builder-$RELEASE."*
-	work=$(mktemp -d "$root/.builder-$RELEASE.XXXXXX")
-	chmod 755 "$work"
-	BUILD_LOG=$root/builder-$RELEASE.log
-	: > "$BUILD_LOG"
-	say "making a tree to build for $RELEASE in (once; about two minutes; log: $BUILD_LOG)"
-	build_step "debootstrap $RELEASE" make_tree "$work"
-	build_step "compilers, headers" install_packages "$work" "$LIB/builder-packages" \
+	build_step "debootstrap $RELEASE" make_tree "$1"
+	build_step "compilers, headers" install_packages "$1" "$LIB/builder-packages" \
 		"linux-headers-$(< "$(machine_dir)/kernel-version")"
-	builder_key > "$work/key"
-	rm -rf --one-file-system "$final"
-	mv "$work" "$final"
-	exec {builder_lock}>&-
-}
-
-on_host()
-{
-	# shellcheck source=/dev/null
-	[[ $RELEASE == "$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")" ]]
 }
 
 # run_in_release COMMAND…: in the folder in which the caller is.
 run_in_release()
 {
 	(($#)) || die "in-release: which command?"
-	! on_host || exec "$@"
+	[[ $RELEASE != "$(host_release)" ]] || exec "$@"
 	ensure_builder
 	# shellcheck disable=SC2016
 	exec unshare --mount --propagation private bash -euc '

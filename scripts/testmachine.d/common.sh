@@ -64,24 +64,26 @@ machine_key()
 
 machine_is_current()
 {
-	local m
-	m=$(machine_dir)
-	[[ -f $m/key && $(<"$m/key") == "$(machine_key)" ]]
+	is_current "$(machine_dir)" "$(machine_key)"
+}
+
+# is_current FOLDER KEY: what is there was built by the recipe that KEY stands for.
+is_current()
+{
+	[[ $(cat "$1/key" 2> /dev/null) == "$2" ]]
+}
+
+# Print the name of this host's Debian release.
+host_release()
+{
+	# shellcheck source=/dev/null
+	(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
 }
 
 # Print the lines without comments and blanks of a list file.
 read_list()
 {
 	sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' "$1"
-}
-
-# packages_of_release FILE: a list file in which a line may name the release that it is for:
-# "bookworm: qperf".
-packages_of_release()
-{
-	read_list "$1" | awk -v release="$RELEASE" '
-		/^[a-z]+: / { if ($1 == release ":") print $2; next }
-		{ print }'
 }
 
 # Print "URI RELEASE ORIGIN" of each Debian source that apt on this host uses.
@@ -112,8 +114,7 @@ find_mirrors()
 	local uri rel origin codename
 	# apt lists no sources whose indexes it never fetched.
 	[[ -n $(host_sources) ]] || apt-get -q update > /dev/null || true
-	# shellcheck source=/dev/null
-	codename=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
+	codename=$(host_release)
 	MIRROR='' SECURITY_MIRROR=''
 	while read -r uri rel origin; do
 		case $rel in
