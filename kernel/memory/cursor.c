@@ -11,35 +11,47 @@
  * The access is opened first, because the region cannot change while an access is open. If it were
  * checked before, it could be invalidated and used for something else in between.
  */
-static enum srn_mem_fault cursor_hold(struct srn_cursor *c, const struct srn_sge *sge)
+static enum srn_mem_fault cursor_hold(struct srn_cursor *c, u32 lkey)
 {
 	enum srn_mem_fault fault;
 	struct srn_mem *mem;
 
-	mem = srn_mem_find(c->dev, sge->lkey);
+	mem = srn_mem_find(c->dev, lkey);
 	if (!mem || !srn_mem_begin(mem))
 		return SRN_MEM_NO_STAG;
-	if (READ_ONCE(mem->stag) != sge->lkey)
-		fault = SRN_MEM_NO_STAG;
-	else if (!srn_mem_serves(mem, c->qpn))
-		fault = SRN_MEM_WRONG_PD;
-	else
-		fault = srn_mem_check(mem, c->pd, sge->addr, sge->length, c->access);
-	if (fault == SRN_MEM_OK)
+	if (READ_ONCE(mem->stag) == lkey && srn_mem_serves(mem, c->qpn)) {
 		c->held = mem;
-	else
-		srn_mem_end(mem);
+		return SRN_MEM_OK;
+	}
+	fault = READ_ONCE(mem->stag) == lkey ? SRN_MEM_WRONG_PD : SRN_MEM_NO_STAG;
+	srn_mem_end(mem);
+	return fault;
+}
+
+/*
+ * Only the bytes that are used are checked: programs post Receives that reach beyond their region,
+ * and get short messages, on any RDMA device.
+ */
+static enum srn_mem_fault cursor_open(struct srn_cursor *c, u32 lkey, u64 addr, u32 len)
+{
+	enum srn_mem_fault fault = c->held ? SRN_MEM_OK : cursor_hold(c, lkey);
+
+	if (fault != SRN_MEM_OK)
+		return fault;
+	fault = srn_mem_check(c->held, c->pd, addr, len, c->access);
+	if (fault != SRN_MEM_OK)
+		srn_cursor_release(c);
 	return fault;
 }
 
 /**
  * srn_cursor_peek - the next contiguous bytes
  * @c: cursor
- * @max: upper limit of @len
+ * @max: upper limit of @len. As many bytes of the entry, if it has them, are checked.
  * @data: where they are
  * @len: how many, at least one
  *
- * The caller moves on by adding to @c->offset. A region is looked up and checked
+ * The caller moves on by adding to @c->offset. A region is looked up
  * once for as long as the cursor stays in its entry and srn_cursor_release() is not
  * called. A cursor behind its last entry is a bounds fault.
  *
@@ -52,6 +64,7 @@ enum srn_mem_fault srn_cursor_peek(struct srn_cursor *c, u32 max, void **data, u
 	const struct srn_sge *sge;
 	enum srn_mem_fault fault;
 	u64 room, addr;
+	u32 want;
 
 	while (c->index < c->num && c->offset >= c->sge[c->index].length) {
 		srn_cursor_release(c);
@@ -62,16 +75,17 @@ enum srn_mem_fault srn_cursor_peek(struct srn_cursor *c, u32 max, void **data, u
 		return SRN_MEM_BOUNDS;
 	sge = &c->sge[c->index];
 	addr = sge->addr + c->offset;
+	want = min(max, sge->length - c->offset);
 	if (c->kernel && sge->lkey == SRN_LOCAL_DMA_LKEY) {
 		*data = (void *)(uintptr_t)addr;
-		room = max;
-	} else {
-		fault = c->held ? SRN_MEM_OK : cursor_hold(c, sge);
-		if (fault != SRN_MEM_OK)
-			return fault;
-		*data = srn_mem_kva(c->held, addr, &room);
+		*len = want;
+		return SRN_MEM_OK;
 	}
-	*len = min3(room, (u64)(sge->length - c->offset), (u64)max);
+	fault = cursor_open(c, sge->lkey, addr, want);
+	if (fault != SRN_MEM_OK)
+		return fault;
+	*data = srn_mem_kva(c->held, addr, &room);
+	*len = min_t(u64, room, want);
 	return SRN_MEM_OK;
 }
 

@@ -244,10 +244,11 @@ bool srn_placement_continue(struct srn_stream *s, const struct srn_fpdu_continua
 	} else {
 		const struct srn_sge *sge = &c->sge[c->index];
 
+		to = sge->addr + c->offset;
 		if (m->len > sge->length - c->offset ||
+		    srn_mem_check(c->held, c->pd, to, m->len, c->access) != SRN_MEM_OK ||
 		    !srn_sequence_continue(&rx->sequence, &rx->header, m->offset, m->len))
 			return false;
-		to = sge->addr + c->offset;
 		c->offset += m->len;
 	}
 	count_segment(rx, &rx->header);

@@ -136,6 +136,44 @@ TEST_P(LocalSink, OfARead) {
     expect_broken(ends.server);
 }
 
+/// A region of one page that a Receive of two pages reaches beyond, and what may come into it.
+class ReceiveBeyondItsRegion : public ::testing::Test {
+protected:
+    static constexpr std::uint32_t page = 4096;
+
+    void receive(std::uint32_t length) {
+        scattered from(ends.client.domain(), length, 1, access::none);
+        sent = make_message(length, 1);
+        from.put(sent);
+        slice = memory.sub(0, page);
+        slice.length = 2 * page;
+        must(ends.server.qp().recv(slice, 1));
+        must(ends.client.qp().send(from.slices(), {.id = 2}));
+    }
+
+    pair ends = connect_pair();
+    softrnic::buffer memory =
+        must(softrnic::buffer::create(ends.server.domain(), page, access::local_write));
+    local_slice slice;
+    message sent;
+};
+
+/// perftest posts such Receives to a shared queue. Any RDMA device only asks where bytes are placed.
+TEST_F(ReceiveBeyondItsRegion, TakesWhatEndsWithTheRegion) {
+    receive(page);
+    expect_good(next(ends.server.recv_cq()), 1, IBV_WC_RECV);
+    EXPECT_EQ(next(ends.client.send_cq()).status, IBV_WC_SUCCESS);
+    EXPECT_TRUE(std::ranges::equal(memory.bytes(), sent));
+}
+
+TEST_F(ReceiveBeyondItsRegion, RefusesOneByteMore) {
+    receive(page + 1);
+    expect_status(next(ends.server.recv_cq()), 1, IBV_WC_LOC_PROT_ERR);
+    EXPECT_EQ(next(ends.client.send_cq()).wr_id, 2U);
+    expect_broken(ends.client);
+    expect_broken(ends.server);
+}
+
 constexpr fault every_source[] = {fault::bad_key, fault::beyond_the_end, fault::before_the_start,
                                   fault::other_domain, fault::deregistered};
 
