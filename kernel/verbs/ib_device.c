@@ -240,9 +240,9 @@ static void end_connections(struct srn_device *dev)
 
 /*
  * The core waits for its clients and for ids of rdma_cm. LIO's iSER target is no client, and
- * destroys its ids before its queue pairs: what it holds then would go with the device. A protection
- * domain is what a consumer gives back last. Its entry in the core's table goes when the core no
- * longer touches it, which is later than our part of it.
+ * destroys its ids before its queue pairs: what it holds then would go with the device. A
+ * protection domain is what a consumer gives back last. Its entry in the core's table goes when
+ * the core no longer touches it, which is later than our part of it.
  */
 static void wait_for_kernel_consumers(struct srn_device *dev)
 {
