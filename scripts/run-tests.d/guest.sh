@@ -15,35 +15,37 @@
 # Modules are those of tests/modules. The last is a script that looks, on this host, at what the
 # test left in its folder.
 
-# test_guest [NAME…]
+# test_guest [NAME…]: JOBS of them at a time, each shown when it has ended.
 test_guest()
 {
-	local name running=0
+	local name
 	local -a names=("$@")
+	local -A running=()
 	((${#names[@]})) || mapfile -t names < <(script_names)
 	for name in "${names[@]}"; do
 		if [[ -z $(script_of "$name") ]]; then
 			result "$name" 0 1 0 0 "no $name.sh in ${TESTS[*]}"
-			continue
-		fi
-		if ((JOBS > 1)) && [[ -z $VERBOSE ]]; then
+		elif ((JOBS > 1)) && [[ -z $VERBOSE ]]; then
+			((${#running[@]} < JOBS)) || show_the_next
 			run_guest_test "$name" &
-			running=$((running + 1))
-			if ((running >= JOBS)); then
-				wait -n || true
-				running=$((running - 1))
-			fi
+			running[$!]=$name
 		else
 			run_guest_test "$name"
 			show_guest_test "$name"
 		fi
 	done
-	if ((JOBS > 1)) && [[ -z $VERBOSE ]]; then
-		wait
-		for name in "${names[@]}"; do
-			[[ -z $(script_of "$name") ]] || show_guest_test "$name"
-		done
-	fi
+	while ((${#running[@]})); do
+		show_the_next
+	done
+}
+
+# Wait for one of test_guest's "running".
+show_the_next()
+{
+	local pid
+	wait -n -p pid "${!running[@]}" || true
+	show_guest_test "${running[$pid]}"
+	unset "running[$pid]"
 }
 
 script_names()
