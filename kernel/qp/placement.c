@@ -38,6 +38,8 @@ static int begin_write(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 
 	struct srn_qp_rx *rx = &qp->rx;
 	struct srn_cursor *c = &rx->write;
 	enum srn_mem_fault fault;
+	void *data;
+	u32 len;
 
 	rx->target = c;
 	rx->write_len = payload + (rx->write_open ? rx->write_len : 0);
@@ -49,22 +51,20 @@ static int begin_write(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 
 		*term = write_fault(SRN_MEM_NO_ACCESS);
 		return -EPROTO;
 	}
+	rx->write_sge = (struct srn_sge) { .addr = h->to, .length = payload, .lkey = h->stag };
 	/* The region is open already, as it is for the next segment of the same message. */
 	if (c->held && READ_ONCE(c->held->stag) == h->stag) {
-		fault = srn_mem_check(c->held, c->pd, h->to, payload, c->access);
-		if (fault != SRN_MEM_OK) {
-			*term = write_fault(fault);
-			return -EPROTO;
-		}
-		rx->write_sge.addr = h->to;
-		rx->write_sge.length = payload;
 		c->index = 0;
 		c->offset = 0;
-		return 0;
+	} else {
+		cursor_start(qp, c, &rx->write_sge, 1, false, IB_ACCESS_REMOTE_WRITE);
 	}
-	rx->write_sge = (struct srn_sge) { .addr = h->to, .length = payload, .lkey = h->stag };
-	cursor_start(qp, c, &rx->write_sge, 1, false, IB_ACCESS_REMOTE_WRITE);
-	return 0;
+	/* The payload may come in pieces, and none is placed unless all of it may be. */
+	fault = srn_cursor_peek(c, payload, &data, &len);
+	if (fault == SRN_MEM_OK)
+		return 0;
+	*term = write_fault(fault);
+	return -EPROTO;
 }
 
 static bool is_response(const struct srn_rdmap_header *h)
