@@ -19,18 +19,22 @@ static enum srn_mem_fault cursor_hold(struct srn_cursor *c, u32 lkey)
 	mem = srn_mem_find(c->dev, lkey);
 	if (!mem || !srn_mem_begin(mem))
 		return SRN_MEM_NO_STAG;
-	if (READ_ONCE(mem->stag) == lkey && srn_mem_serves(mem, c->qpn)) {
+	if (READ_ONCE(mem->stag) != lkey)
+		fault = SRN_MEM_NO_STAG;
+	else if (!srn_mem_serves(mem, c->qpn))
+		fault = SRN_MEM_WRONG_PD;
+	else
+		fault = SRN_MEM_OK;
+	if (fault == SRN_MEM_OK)
 		c->held = mem;
-		return SRN_MEM_OK;
-	}
-	fault = READ_ONCE(mem->stag) == lkey ? SRN_MEM_WRONG_PD : SRN_MEM_NO_STAG;
-	srn_mem_end(mem);
+	else
+		srn_mem_end(mem);
 	return fault;
 }
 
 /*
- * Only the bytes that are used are checked: programs post Receives that reach beyond their region,
- * and get short messages, on any RDMA device.
+ * Only the bytes that are used are checked. Programs post Receives that reach beyond their region
+ * and then get shorter messages: perftest does, and rxe takes them.
  */
 static enum srn_mem_fault cursor_open(struct srn_cursor *c, u32 lkey, u64 addr, u32 len)
 {
@@ -47,13 +51,13 @@ static enum srn_mem_fault cursor_open(struct srn_cursor *c, u32 lkey, u64 addr, 
 /**
  * srn_cursor_peek - the next contiguous bytes
  * @c: cursor
- * @max: upper limit of @len. As many bytes of the entry, if it has them, are checked.
+ * @max: upper limit of @len; so many bytes are checked, or what is left of the entry
  * @data: where they are
  * @len: how many, at least one
  *
- * The caller moves on by adding to @c->offset. A region is looked up
- * once for as long as the cursor stays in its entry and srn_cursor_release() is not
- * called. A cursor behind its last entry is a bounds fault.
+ * The caller moves on by adding to @c->offset. A region is looked up once for as long as the
+ * cursor stays in its entry and srn_cursor_release() is not called. A cursor behind its last
+ * entry is a bounds fault.
  *
  * Context: bottom halves disabled and RCU read lock held until srn_cursor_release().
  *

@@ -158,7 +158,7 @@ protected:
     message sent;
 };
 
-/// perftest posts such Receives to a shared queue. RDMA devices check only where bytes are placed.
+/// perftest posts such Receives to a shared queue, and rxe checks only where bytes are placed.
 TEST_F(ReceiveBeyondItsRegion, TakesWhatEndsWithTheRegion) {
     receive(page);
     expect_good(next(ends.server.recv_cq()), 1, IBV_WC_RECV);

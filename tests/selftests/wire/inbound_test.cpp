@@ -513,6 +513,29 @@ INSTANTIATE_TEST_SUITE_P(, Size,
                                            65514, 65517),
                          ::testing::PrintToStringParamName());
 
+// A Receive may be longer than its region; the message that comes may not. The segment at the end
+// of the region is neither the first nor the last.
+TEST(Beyond, the_region_of_a_receive_in_the_middle_of_a_message) {
+    constexpr std::uint32_t part = 40, size = 100, claimed = 200;
+    session_options options;
+    options.posted = 0;
+    session s(options);
+    auto memory = must(
+        softrnic::buffer::create(arena::get().domain(), claimed, softrnic::access::local_write));
+    const auto region = must(softrnic::mr::create(arena::get().domain(), memory.bytes().data(),
+                                                  size, softrnic::access::local_write));
+    softrnic::local_slice slice = region.sub(0, size);
+    slice.length = claimed;
+    must(s.end.qp().recv(slice, 1));
+    std::vector<segment> all;
+    for (std::uint32_t mo = 0; mo < claimed; mo += part)
+        all.push_back(send_part(mo, mo + part == claimed, part));
+    s.wire.send(fpdus(all));
+    s.expect_status(1, IBV_WC_LOC_PROT_ERR);
+    EXPECT_EQ(std::ranges::count(memory.bytes().subspan(2 * part), std::byte{0}),
+              claimed - 2 * part);
+}
+
 // A hundred messages of every kind in as few TCP segments as they fit.
 TEST(Together, rfc5044_4_1_many_fpdus_in_a_segment) {
     session_options options;
