@@ -10,42 +10,42 @@
 /*
  * The access is opened first, because the region cannot change while an access is open. If it were
  * checked before, it could be invalidated and used for something else in between.
+ *
+ * Only the bytes that are used have to lie in the region. Programs post Receives that reach beyond
+ * it and then get shorter messages: perftest does, and rxe takes them.
  */
-static enum srn_mem_fault cursor_hold(struct srn_cursor *c, u32 lkey)
+static enum srn_mem_fault cursor_hold(struct srn_cursor *c, const struct srn_sge *sge, u32 len)
 {
 	enum srn_mem_fault fault;
 	struct srn_mem *mem;
 
-	mem = srn_mem_find(c->dev, lkey);
+	mem = srn_mem_find(c->dev, sge->lkey);
 	if (!mem || !srn_mem_begin(mem))
 		return SRN_MEM_NO_STAG;
-	if (READ_ONCE(mem->stag) != lkey)
+	if (READ_ONCE(mem->stag) != sge->lkey)
 		fault = SRN_MEM_NO_STAG;
 	else if (!srn_mem_serves(mem, c->qpn))
 		fault = SRN_MEM_WRONG_PD;
 	else
-		fault = SRN_MEM_OK;
-	if (fault == SRN_MEM_OK)
-		c->held = mem;
-	else
+		fault = srn_mem_check(mem, c->pd, sge->addr + c->offset, len, c->access);
+	if (fault != SRN_MEM_OK) {
 		srn_mem_end(mem);
-	return fault;
+		return fault;
+	}
+	c->held = mem;
+	c->usable = min_t(u64, sge->length, srn_mem_extent(mem, sge->addr));
+	return SRN_MEM_OK;
 }
 
-/*
- * Only the bytes that are used are checked. Programs post Receives that reach beyond their region
- * and then get shorter messages: perftest does, and rxe takes them.
- */
-static enum srn_mem_fault cursor_open(struct srn_cursor *c, u32 lkey, u64 addr, u32 len)
+/* Make sure that an access to the entry is open, and that the next bytes lie in the region. */
+static enum srn_mem_fault cursor_open(struct srn_cursor *c, const struct srn_sge *sge, u32 len)
 {
-	enum srn_mem_fault fault = c->held ? SRN_MEM_OK : cursor_hold(c, lkey);
-
-	if (fault != SRN_MEM_OK)
-		return fault;
-	fault = srn_mem_check(c->held, c->pd, addr, len, c->access);
-	if (fault != SRN_MEM_OK)
-		srn_cursor_release(c);
-	return fault;
+	if (!c->held)
+		return cursor_hold(c, sge, len);
+	if (likely(len <= c->usable - c->offset))
+		return SRN_MEM_OK;
+	srn_cursor_release(c);
+	return SRN_MEM_BOUNDS;
 }
 
 /**
@@ -85,7 +85,7 @@ enum srn_mem_fault srn_cursor_peek(struct srn_cursor *c, u32 max, void **data, u
 		*len = want;
 		return SRN_MEM_OK;
 	}
-	fault = cursor_open(c, sge->lkey, addr, want);
+	fault = cursor_open(c, sge, want);
 	if (fault != SRN_MEM_OK)
 		return fault;
 	*data = srn_mem_kva(c->held, addr, &room);

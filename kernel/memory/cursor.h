@@ -18,6 +18,7 @@
  * @num: number of entries
  * @index: current entry
  * @offset: bytes of the current entry already used
+ * @usable: bytes of the current entry that lie in @held
  * @kernel: entries may use %SRN_LOCAL_DMA_LKEY
  */
 struct srn_cursor {
@@ -30,6 +31,7 @@ struct srn_cursor {
 	u32 num;
 	u32 index;
 	u32 offset;
+	u32 usable;
 	bool kernel;
 };
 

@@ -124,6 +124,12 @@ static inline bool srn_mem_serves(const struct srn_mem *mem, u32 qpn)
 	return mem->type != SRN_MEM_WINDOW || !mem->qpn || mem->qpn == qpn;
 }
 
+/* How many bytes from @addr on lie in @mem, if the first does. */
+static inline u64 srn_mem_extent(const struct srn_mem *mem, u64 addr)
+{
+	return (mem->type == SRN_MEM_DMA ? U64_MAX : mem->iova + mem->length) - addr;
+}
+
 /* Address of @addr in @mem, and how many bytes from there are contiguous. */
 static inline void *srn_mem_kva(const struct srn_mem *mem, u64 addr, u64 *contiguous)
 {

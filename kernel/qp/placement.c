@@ -51,16 +51,22 @@ static int begin_write(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 
 		*term = write_fault(SRN_MEM_NO_ACCESS);
 		return -EPROTO;
 	}
-	rx->write_sge = (struct srn_sge) { .addr = h->to, .length = payload, .lkey = h->stag };
 	/* The region is open already, as it is for the next segment of the same message. */
 	if (c->held && READ_ONCE(c->held->stag) == h->stag) {
+		fault = srn_mem_check(c->held, c->pd, h->to, payload, c->access);
+		rx->write_sge.addr = h->to;
+		rx->write_sge.length = payload;
 		c->index = 0;
 		c->offset = 0;
+		c->usable = payload;
 	} else {
+		rx->write_sge = (struct srn_sge) {
+			.addr = h->to, .length = payload, .lkey = h->stag
+		};
 		cursor_start(qp, c, &rx->write_sge, 1, false, IB_ACCESS_REMOTE_WRITE);
+		/* The payload may come in pieces, and none is placed unless all of it may be. */
+		fault = srn_cursor_peek(c, payload, &data, &len);
 	}
-	/* The payload may come in pieces, and none is placed unless all of it may be. */
-	fault = srn_cursor_peek(c, payload, &data, &len);
 	if (fault == SRN_MEM_OK)
 		return 0;
 	*term = write_fault(fault);
@@ -244,11 +250,10 @@ bool srn_placement_continue(struct srn_stream *s, const struct srn_fpdu_continua
 	} else {
 		const struct srn_sge *sge = &c->sge[c->index];
 
-		to = sge->addr + c->offset;
-		if (m->len > sge->length - c->offset ||
-		    srn_mem_check(c->held, c->pd, to, m->len, c->access) != SRN_MEM_OK ||
+		if (m->len > c->usable - c->offset ||
 		    !srn_sequence_continue(&rx->sequence, &rx->header, m->offset, m->len))
 			return false;
+		to = sge->addr + c->offset;
 		c->offset += m->len;
 	}
 	count_segment(rx, &rx->header);
