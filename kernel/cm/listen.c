@@ -115,7 +115,7 @@ static void port_work(struct work_struct *work)
 		cond_resched();
 		srn_sock_unhook(sock->sk);
 		srn_sock_charge_as(sock->sk, port->sock->sk);
-		srn_compat_sock_setup(sock);
+		srn_sock_setup(sock);
 		srn_keepalive_start(sock);
 		/* Under the mutex the listener's link cannot go away. */
 		mutex_lock(&ports_mutex);

@@ -4,94 +4,11 @@
  */
 #include <linux/etherdevice.h>
 #include <linux/rtnetlink.h>
-#include <linux/tcp.h>
 #include <linux/version.h>
 #include <net/net_namespace.h>
-#include <net/tcp.h>
+#include <net/sock.h>
 
 #include "compat.h"
-
-/**
- * srn_compat_sock_setup - options that every socket of ours has
- * @sock: TCP socket
- *
- * Context: process.
- */
-void srn_compat_sock_setup(struct socket *sock)
-{
-	/* Consumers write back memory through our sockets, which must never wait for that. */
-	sock->sk->sk_allocation = GFP_NOIO;
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
-	sock->sk->sk_use_task_frag = false;
-#endif
-	tcp_sock_set_nodelay(sock->sk);
-}
-
-/**
- * srn_compat_sock_share_fragment - choose the page fragment that TCP copies through
- * @sock: connected TCP socket
- * @share: use that of the task that sends, as any program's socket does; else the socket's own
- *
- * A socket's own fragment has 32 KiB, which an idle connection keeps. A caller that sends with a
- * shared fragment is never in the middle of another socket's sendmsg. It must not wait for memory
- * to be written back all the same, and has to see to that itself: up to 6.1 a socket that shares
- * has to allow it.
- *
- * Context: process, sleeps for the socket lock.
- */
-void srn_compat_sock_share_fragment(struct socket *sock, bool share)
-{
-	struct sock *sk = sock->sk;
-
-	lock_sock(sk);
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
-	sk->sk_use_task_frag = share;
-#else
-	sk->sk_allocation = share ? GFP_KERNEL : GFP_NOIO;
-#endif
-	if (share && sk->sk_frag.page) {
-		put_page(sk->sk_frag.page);
-		sk->sk_frag.page = NULL;
-	}
-	release_sock(sk);
-}
-
-/**
- * srn_compat_sock_send_softirq - sendmsg with memory that a softirq may take
- * @sk: TCP socket
- * @msg: what to send, without waiting
- * @frag: page fragment to copy through, if the socket has none of its own
- *
- * The fragment of the interrupted task is not used: that task may be using it right now.
- *
- * Context: softirq, the socket locked and not owned.
- *
- * Return: bytes sent, or a negative errno.
- */
-int srn_compat_sock_send_softirq(struct sock *sk, struct msghdr *msg, struct page_frag *frag)
-{
-	gfp_t allocation = sk->sk_allocation;
-	bool shares;
-	int ret;
-
-	sk->sk_allocation = GFP_ATOMIC | __GFP_NOWARN;
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
-	shares = sk->sk_use_task_frag;
-	sk->sk_use_task_frag = false;
-#else
-	shares = allocation == GFP_KERNEL;
-#endif
-	if (shares)
-		swap(sk->sk_frag, *frag);
-	ret = tcp_sendmsg_locked(sk, msg, msg_data_left(msg));
-	if (shares)
-		swap(sk->sk_frag, *frag);
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
-	sk->sk_use_task_frag = shares;
-#endif
-	sk->sk_allocation = allocation;
-	return ret;
-}
 
 /**
  * srn_compat_sock_hold_net - make a socket of the kernel hold its namespace, as a program's does
@@ -182,10 +99,10 @@ void srn_compat_clear_gid_tag(struct net_device *netdev)
  */
 void srn_compat_never_exec(struct vm_area_struct *vma)
 {
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
-	vma->vm_flags &= ~VM_MAYEXEC;
-#else
+#ifdef SRN_HAVE_VM_FLAGS_CLEAR
 	vm_flags_clear(vma, VM_MAYEXEC);
+#else
+	vma->vm_flags &= ~VM_MAYEXEC;
 #endif
 }
 
@@ -197,10 +114,10 @@ void srn_compat_never_exec(struct vm_area_struct *vma)
 void srn_compat_timer_setup(struct hrtimer *timer,
 			    enum hrtimer_restart (*function)(struct hrtimer *timer))
 {
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#ifdef SRN_HAVE_HRTIMER_SETUP
+	hrtimer_setup(timer, function, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+#else
 	hrtimer_init(timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 	timer->function = function;
-#else
-	hrtimer_setup(timer, function, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 #endif
 }

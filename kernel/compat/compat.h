@@ -10,6 +10,7 @@
 #include <linux/net.h>
 #include <linux/netdevice.h>
 #include <linux/workqueue.h>
+#include <net/sock.h>
 #ifdef SRN_HAVE_NET_RPS_H
 #include <net/rps.h>
 #endif
@@ -58,9 +59,17 @@ static inline const struct net *srn_compat_net(const struct iw_cm_id *cm_id)
 	return srn_compat_rdma_id(cm_id)->route.addr.dev_addr.net;
 }
 
-void srn_compat_sock_setup(struct socket *sock);
-void srn_compat_sock_share_fragment(struct socket *sock, bool share);
-int srn_compat_sock_send_softirq(struct sock *sk, struct msghdr *msg, struct page_frag *frag);
+/*
+ * Up to 6.1 TCP copied through a fragment of the task that sends if the socket's allocations might
+ * wait for write-back. Since 6.2 a flag of the socket decides. Later 6.1 kernels want both.
+ */
+static inline void srn_compat_sock_use_task_frag(struct sock *sk, bool use)
+{
+#ifdef SRN_HAVE_SK_USE_TASK_FRAG
+	sk->sk_use_task_frag = use;
+#endif
+}
+
 bool srn_compat_sock_hold_net(struct sock *sk);
 void srn_compat_set_gid_tag(struct net_device *netdev, union ib_gid *gid);
 void srn_compat_clear_gid_tag(struct net_device *netdev);

@@ -10,6 +10,7 @@
 #include "../compat/compat.h"
 #include "batch.h"
 #include "charge.h"
+#include "sock.h"
 
 /* kmalloc() would round up to twice as much. */
 static_assert(sizeof(struct srn_tx_batch) <= 32 * 1024);
@@ -221,7 +222,7 @@ static int send_some_softirq(struct socket *sock, struct iov_iter *iter)
 
 	bh_lock_sock(sk);
 	if (!sock_owned_by_user(sk))
-		ret = srn_compat_sock_send_softirq(sk, &msg, this_cpu_ptr(&softirq_frag));
+		ret = srn_sock_send_softirq(sk, &msg, this_cpu_ptr(&softirq_frag));
 	bh_unlock_sock(sk);
 	if (ret > 0)
 		iov_iter_advance(iter, ret);

@@ -66,6 +66,20 @@ void srn_sock_allow_waiting(struct sock *sk)
 }
 
 /**
+ * srn_sock_setup - options that every socket of ours has
+ * @sock: TCP socket
+ *
+ * Context: process.
+ */
+void srn_sock_setup(struct socket *sock)
+{
+	/* Consumers write back memory through our sockets, which must never wait for that. */
+	sock->sk->sk_allocation = GFP_NOIO;
+	srn_compat_sock_use_task_frag(sock->sk, false);
+	tcp_sock_set_nodelay(sock->sk);
+}
+
+/**
  * srn_sock_create - create a TCP socket that sends at once and never waits for write-back
  * @net: network namespace; the socket does not keep it alive, the link does
  * @family: AF_INET or AF_INET6
@@ -83,8 +97,63 @@ int srn_sock_create(struct net *net, int family, struct socket **sock)
 	WRITE_ONCE(tcp_hooks.data_ready, (*sock)->sk->sk_data_ready);
 	WRITE_ONCE(tcp_hooks.write_space, (*sock)->sk->sk_write_space);
 	WRITE_ONCE(tcp_hooks.state_change, (*sock)->sk->sk_state_change);
-	srn_compat_sock_setup(*sock);
+	srn_sock_setup(*sock);
 	return 0;
+}
+
+/**
+ * srn_sock_share_fragment - choose the page fragment that TCP copies through
+ * @sock: connected TCP socket
+ * @share: use that of the task that sends, as any program's socket does; else the socket's own
+ *
+ * A socket's own fragment has 32 KiB, which an idle connection keeps. A caller that sends with a
+ * shared fragment is never in the middle of another socket's sendmsg. It must not wait for memory
+ * to be written back all the same, and has to see to that itself: TCP may ask for a socket that may.
+ *
+ * Context: process, sleeps for the socket lock.
+ */
+void srn_sock_share_fragment(struct socket *sock, bool share)
+{
+	struct sock *sk = sock->sk;
+
+	lock_sock(sk);
+	sk->sk_allocation = share ? GFP_KERNEL : GFP_NOIO;
+	srn_compat_sock_use_task_frag(sk, share);
+	if (share && sk->sk_frag.page) {
+		put_page(sk->sk_frag.page);
+		sk->sk_frag.page = NULL;
+	}
+	release_sock(sk);
+}
+
+/**
+ * srn_sock_send_softirq - sendmsg with memory that a softirq may take
+ * @sk: TCP socket
+ * @msg: what to send, without waiting
+ * @frag: page fragment to copy through, if the socket has none of its own
+ *
+ * The fragment of the interrupted task is not used: that task may be using it right now.
+ *
+ * Context: softirq, the socket locked and not owned.
+ *
+ * Return: bytes sent, or a negative errno.
+ */
+int srn_sock_send_softirq(struct sock *sk, struct msghdr *msg, struct page_frag *frag)
+{
+	gfp_t allocation = sk->sk_allocation;
+	bool shares = allocation == GFP_KERNEL;
+	int ret;
+
+	sk->sk_allocation = GFP_ATOMIC | __GFP_NOWARN;
+	srn_compat_sock_use_task_frag(sk, false);
+	if (shares)
+		swap(sk->sk_frag, *frag);
+	ret = tcp_sendmsg_locked(sk, msg, msg_data_left(msg));
+	if (shares)
+		swap(sk->sk_frag, *frag);
+	srn_compat_sock_use_task_frag(sk, shares);
+	sk->sk_allocation = allocation;
+	return ret;
 }
 
 #ifdef CONFIG_MEMCG

@@ -23,7 +23,10 @@ struct srn_sock_hooks {
 void srn_sock_hook(struct sock *sk, const struct srn_sock_hooks *hooks, void *user);
 void srn_sock_unhook(struct sock *sk);
 void srn_sock_allow_waiting(struct sock *sk);
+void srn_sock_setup(struct socket *sock);
 int srn_sock_create(struct net *net, int family, struct socket **sock);
+void srn_sock_share_fragment(struct socket *sock, bool share);
+int srn_sock_send_softirq(struct sock *sk, struct msghdr *msg, struct page_frag *frag);
 void srn_sock_charge(struct sock *sk, struct mem_cgroup *payer);
 void srn_sock_charge_as(struct sock *sk, const struct sock *listener);
 void srn_sock_abort(struct socket *sock);

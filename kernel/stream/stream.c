@@ -5,7 +5,6 @@
 #include <linux/sched/mm.h>
 #include <net/tcp.h>
 
-#include "../compat/compat.h"
 #include "../device/work.h"
 #include "reassembly.h"
 #include "rx.h"
@@ -135,7 +134,7 @@ void srn_stream_attach(struct srn_stream *s, struct socket *sock,
 	memset(&s->msg, 0, sizeof(s->msg));
 	srn_fpdu_init(&s->parser, params->crc, params->rx_markers);
 	if (params->process)
-		srn_compat_sock_share_fragment(sock, true);
+		srn_sock_share_fragment(sock, true);
 }
 
 /**
@@ -230,7 +229,7 @@ struct socket *srn_stream_stop(struct srn_stream *s, const u8 *terminate, u32 te
 	cancel_delayed_work_sync(&s->rx_work);
 	srn_reassembly_end(s);
 	srn_tx_cleanup(s);
-	srn_compat_sock_share_fragment(sock, false);
+	srn_sock_share_fragment(sock, false);
 	srn_sock_allow_waiting(sock->sk);
 	if (terminate)
 		srn_tx_terminate(s, terminate, terminate_len);
