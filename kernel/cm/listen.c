@@ -313,6 +313,7 @@ int srn_listen_create(struct iw_cm_id *cm_id, int backlog)
 
 	if (cm_id->local_addr.ss_family != AF_INET && cm_id->local_addr.ss_family != AF_INET6)
 		return -EAFNOSUPPORT;
+	srn_compat_complete_listener(cm_id);
 	ep = srn_ep_alloc(dev, &listener, SRN_EP_LISTENING, NULL);
 	if (!ep)
 		return -ENOMEM;

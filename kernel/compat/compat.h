@@ -53,6 +53,21 @@ static inline const struct rdma_cm_id *srn_compat_rdma_id(const struct iw_cm_id 
 	return cm_id->context;
 }
 
+/*
+ * When a program listens on all addresses, rdma_cm makes an id for each device and leaves out the
+ * number of the port. Without it rdma_cm does not try the listener's own device first for a new
+ * connection: it takes the first device that fits. Since 6.12 the link of a VLAN fits the addresses
+ * of the device below it, and the other way round, and the connection would get a queue pair of
+ * another link. rdma_cm's lock is held by the caller, and it has not used the number yet.
+ */
+static inline void srn_compat_complete_listener(struct iw_cm_id *cm_id)
+{
+	struct rdma_cm_id *id = cm_id->context;
+
+	if (!id->port_num)
+		id->port_num = 1;
+}
+
 /* The network namespace of the consumer. */
 static inline const struct net *srn_compat_net(const struct iw_cm_id *cm_id)
 {
