@@ -34,6 +34,7 @@
  * @next_mem: index at which the search for a free number in @mems begins
  * @next_request: index at which the search for a free number in @requests begins
  * @gid: GID 0
+ * @told_state: state of the port that programs were told of last, under RTNL; IB_PORT_NOP before
  * @count: number of live objects of each kind
  * @counters: what the link has done
  * @lock: protects the fields from @endpoints to @num_lingering; a leaf
@@ -62,6 +63,7 @@ struct srn_device {
 	u32 next_mem;
 	u32 next_request;
 	union ib_gid gid;
+	enum ib_port_state told_state;
 	atomic_t count[SRN_LIMITS];
 	struct srn_counters __percpu *counters;
 

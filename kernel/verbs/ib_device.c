@@ -172,10 +172,23 @@ static void port_speed(struct srn_device *dev, struct ib_port_attr *attr)
 	attr->active_speed = steps[i].speed;
 }
 
+/**
+ * srn_ib_device_port_state - state of the one port
+ * @dev: device
+ *
+ * Context: any.
+ *
+ * Return: IB_PORT_ACTIVE or IB_PORT_DOWN.
+ */
+enum ib_port_state srn_ib_device_port_state(const struct srn_device *dev)
+{
+	return netif_running(dev->netdev) && netif_carrier_ok(dev->netdev) ? IB_PORT_ACTIVE :
+									     IB_PORT_DOWN;
+}
+
 static int srn_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
 {
 	struct srn_device *dev = to_srn_dev(ibdev);
-	bool up = netif_running(dev->netdev) && netif_carrier_ok(dev->netdev);
 
 	port_speed(dev, attr);
 	attr->gid_tbl_len = 1;
@@ -183,8 +196,9 @@ static int srn_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr
 	attr->max_mtu = netdev_mtu_to_ib(dev->netdev->mtu);
 	attr->active_mtu = attr->max_mtu;
 	attr->phys_mtu = dev->netdev->mtu;
-	attr->state = up ? IB_PORT_ACTIVE : IB_PORT_DOWN;
-	attr->phys_state = up ? IB_PORT_PHYS_STATE_LINK_UP : IB_PORT_PHYS_STATE_DISABLED;
+	attr->state = srn_ib_device_port_state(dev);
+	attr->phys_state = attr->state == IB_PORT_ACTIVE ? IB_PORT_PHYS_STATE_LINK_UP :
+							   IB_PORT_PHYS_STATE_DISABLED;
 	attr->port_cap_flags = IB_PORT_CM_SUP | IB_PORT_DEVICE_MGMT_SUP;
 	return 0;
 }
@@ -320,6 +334,7 @@ static const struct ib_device_ops device_ops = {
 	.query_srq = srn_srq_query,
 	.reg_user_mr = srn_compat_reg_user_mr,
 	.req_notify_cq = srn_cq_arm,
+	SRN_COMPAT_PORT_EVENTS
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, srn_cq, ibcq),
 	INIT_RDMA_OBJ_SIZE(ib_mw, srn_mw, ibmw),

@@ -103,6 +103,20 @@ static void port_event(struct srn_device *dev, enum ib_event_type type)
 	ib_dispatch_event(&event);
 }
 
+/*
+ * One change of a network device may come as several events, and an event may be about something
+ * else. Context: RTNL held.
+ */
+static void port_may_have_changed(struct srn_device *dev)
+{
+	enum ib_port_state state = srn_ib_device_port_state(dev);
+
+	if (state == dev->told_state)
+		return;
+	dev->told_state = state;
+	port_event(dev, state == IB_PORT_ACTIVE ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR);
+}
+
 static int netdev_event(struct notifier_block *nb, unsigned long event, void *arg)
 {
 	struct net_device *netdev = netdev_notifier_info_to_dev(arg);
@@ -114,8 +128,7 @@ static int netdev_event(struct notifier_block *nb, unsigned long event, void *ar
 	case NETDEV_UP:
 	case NETDEV_DOWN:
 	case NETDEV_CHANGE:
-		port_event(dev, netif_running(netdev) && netif_carrier_ok(netdev) ?
-			   IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR);
+		port_may_have_changed(dev);
 		break;
 	case NETDEV_CHANGEADDR:
 		srn_ib_device_update_gid(dev);
