@@ -83,6 +83,11 @@ check: check-build ## everything: unit tests, fuzzing, all tests in the test mac
 	@JOBS=$(JOBS) FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/run-tests \
 		$(if $(T),unit guest $(T),$(if $(OTHER_RELEASE),machine unit guest))
 
+# RELEASES='trixie sid': only those.
+.PHONY: check-releases
+check-releases: $(B)/.deps-build ## all tests on each Debian release; goes on where it stopped (hours; RELEASES='trixie sid': some; JOBS=2)
+	@JOBS=$(JOBS) scripts/check-releases $(RELEASES)
+
 # What "make check" needs built.
 .PHONY: check-build
 check-build: guest-module provider tests $(if $(T),$(filter previous-abi,$(T)),previous-abi) $(if $(T)$(OTHER_RELEASE),,fuzz-build siw-if-there)
