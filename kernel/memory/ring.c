@@ -7,6 +7,7 @@
 #include <rdma/uverbs_ioctl.h>
 
 #include "../compat/compat.h"
+#include "../device/ucontext.h"
 #include "ring.h"
 
 /**

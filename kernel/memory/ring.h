@@ -9,11 +9,6 @@
 
 #include "../uapi/softrnic-abi.h"
 
-/* The context of a process. */
-struct srn_ucontext {
-	struct ib_ucontext ibuc;
-};
-
 /* A mapping handed to user space; it owns the memory. */
 struct srn_mmap {
 	struct rdma_user_mmap_entry entry;

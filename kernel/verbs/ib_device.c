@@ -18,7 +18,9 @@
 #include "../compat/device_ops.h"
 #include "../device/abi.h"
 #include "../device/netns.h"
+#include "../device/pd.h"
 #include "../device/settings.h"
+#include "../device/ucontext.h"
 #include "../memory/mr.h"
 #include "../memory/mw.h"
 #include "../memory/ring.h"
@@ -29,53 +31,6 @@
 #include "../qp/rq.h"
 #include "../stream/linger.h"
 #include "ib_device.h"
-
-static int srn_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
-{
-	struct srn_device *dev = to_srn_dev(ibuc->device);
-	struct srn_ureq_alloc_ctx req = {};
-	struct srn_uresp_alloc_ctx resp = {
-		.dev_id = dev->id,
-		.max_inline = SRN_MAX_INLINE,
-		.features = SRN_FEATURE_SQ_SILENT,
-		.revision = SRN_ABI_REVISION,
-	};
-	int ret;
-
-	/* No feature changes a rule yet, so it does not matter which of them the provider knows. */
-	ret = srn_abi_request(dev, udata, &req, sizeof(req));
-	if (ret)
-		return ret;
-	return req.reserved ? srn_abi_refuse(dev) : srn_abi_respond(udata, &resp, sizeof(resp));
-}
-
-static void srn_dealloc_ucontext(struct ib_ucontext *ibuc)
-{
-}
-
-/*
- * Mapped rings are ordinary memory that lives for as long as it is mapped, and the queue pairs
- * behind them have been failed by now: no mapping has to be revoked.
- */
-static void srn_disassociate_ucontext(struct ib_ucontext *ibuc)
-{
-}
-
-static int srn_alloc_pd(struct ib_pd *pd, struct ib_udata *udata)
-{
-	struct srn_device *dev = to_srn_dev(pd->device);
-	int ret = srn_abi_request(dev, udata, NULL, 0);
-
-	if (ret)
-		return ret;
-	return srn_limits_take(dev, SRN_LIMIT_PD) ? 0 : -ENOMEM;
-}
-
-static int srn_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
-{
-	srn_limits_give(to_srn_dev(pd->device), SRN_LIMIT_PD);
-	return 0;
-}
 
 /* The module's version, packed in the way in which user space unpacks it. */
 static u64 fw_version(void)
@@ -291,21 +246,21 @@ static const struct ib_device_ops device_ops = {
 	.alloc_hw_port_stats = srn_counters_alloc_stats,
 	.alloc_mr = srn_mr_alloc,
 	.alloc_mw = srn_mw_alloc,
-	.alloc_pd = srn_alloc_pd,
-	.alloc_ucontext = srn_alloc_ucontext,
+	.alloc_pd = srn_pd_alloc,
+	.alloc_ucontext = srn_ucontext_alloc,
 	.create_cq = srn_compat_create_cq,
 	.create_qp = srn_qp_create,
 	.create_srq = srn_srq_create,
 	.dealloc_driver = srn_dealloc_driver,
 	.dealloc_mw = srn_mw_dealloc,
-	.dealloc_pd = srn_dealloc_pd,
-	.dealloc_ucontext = srn_dealloc_ucontext,
+	.dealloc_pd = srn_pd_dealloc,
+	.dealloc_ucontext = srn_ucontext_dealloc,
 	.dereg_mr = srn_mr_dereg,
 	.destroy_cq = srn_cq_destroy,
 	.destroy_qp = srn_qp_destroy,
 	.destroy_srq = srn_srq_destroy,
 	.device_group = &srn_settings_group,
-	.disassociate_ucontext = srn_disassociate_ucontext,
+	.disassociate_ucontext = srn_ucontext_disassociate,
 	.get_dev_fw_str = srn_get_dev_fw_str,
 	.get_dma_mr = srn_mr_get_dma,
 	.get_hw_stats = srn_counters_get_stats,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The device that the RDMA core sees, and the small objects that only hang on it (user context,
- * protection domain).
+ * The device that the RDMA core sees.
  */
 #ifndef SRN_IB_DEVICE_H
 #define SRN_IB_DEVICE_H
@@ -12,10 +11,6 @@
 
 /* From the space of locally administered OUIs: no vendor's. */
 #define SRN_VENDOR_ID		0x02736e
-
-struct srn_pd {
-	struct ib_pd ibpd;
-};
 
 struct srn_device *srn_ib_device_create(struct net_device *netdev);
 int srn_ib_device_register(struct srn_device *dev, const char *name);

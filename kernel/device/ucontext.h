@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Contexts of processes: one for each time that a process has opened a device.
+ */
+#ifndef SRN_UCONTEXT_H
+#define SRN_UCONTEXT_H
+
+#include <rdma/ib_verbs.h>
+
+struct srn_ucontext {
+	struct ib_ucontext ibuc;
+};
+
+int srn_ucontext_alloc(struct ib_ucontext *ibuc, struct ib_udata *udata);
+void srn_ucontext_dealloc(struct ib_ucontext *ibuc);
+void srn_ucontext_disassociate(struct ib_ucontext *ibuc);
+
+#endif /* SRN_UCONTEXT_H */
