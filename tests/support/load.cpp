@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "die.hpp"
 #include "must.hpp"
 #include "objects.hpp"
 

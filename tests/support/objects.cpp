@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #include "objects.hpp"
 
-#include <cstdio>
-#include <cstdlib>
-
 #include "must.hpp"
 
 namespace support {
 
 using softrnic::access;
-
-void die(const std::string& why) {
-    std::fprintf(stderr, "%s\n", why.c_str());
-    std::exit(1);
-}
 
 idle_objects::idle_objects(const softrnic::address& where)
     : route_(must(softrnic::resolve(where.with_port(1)))),

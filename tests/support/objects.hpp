@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /// \file
-/// What many programs share: a bag of idle objects of every kind, and the end of a
-/// program whose environment is not as it has to be.
+/// A bag of idle objects of every kind.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "softrnic/softrnic.hpp"
 
 namespace support {
-
-/// Says why and ends the program.
-[[noreturn]] void die(const std::string& why);
 
 /// One of each kind of object, in a state in which a program may well leave it: queues with entries
 /// that nobody takes, an armed completion queue, a listener that nobody connects to, queue pairs

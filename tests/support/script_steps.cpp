@@ -4,7 +4,7 @@
 #include <csignal>
 #include <cstdio>
 
-#include "objects.hpp"
+#include "die.hpp"
 
 namespace support {
 

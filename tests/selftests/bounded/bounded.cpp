@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
+#include "die.hpp"
 #include "must.hpp"
-#include "objects.hpp"
 #include "script_steps.hpp"
 
 namespace {

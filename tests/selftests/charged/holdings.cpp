@@ -25,8 +25,8 @@
 
 #include "codec.hpp"
 #include "descriptor.hpp"
+#include "die.hpp"
 #include "must.hpp"
-#include "objects.hpp"
 #include "script_steps.hpp"
 
 namespace {

@@ -33,19 +33,20 @@
 #include <vector>
 
 #include "cm_scene.hpp"
+#include "die.hpp"
 #include "must.hpp"
 #include "nldev.hpp"
-#include "objects.hpp"
 #include "withheld_page.hpp"
 
 namespace {
 
+using cm_misuse::cm_scene;
+using cm_misuse::ends_soon;
+using cm_misuse::owned_qp;
+using cm_misuse::soon;
+using cm_misuse::verbs_scene;
 using softrnic::address;
-using support::cm_scene;
-using support::ends_soon;
 using support::must;
-using support::owned_qp;
-using support::verbs_scene;
 using wirepeer::tcp_listener;
 using wirepeer::tcp_stream;
 namespace raw_cm = support::raw_cm;
@@ -473,14 +474,14 @@ public:
         : let_go_at_last_([this](const std::stop_token& stop) {
               // What has not worked by then will be told by whoever waits.
               std::unique_lock lock(mutex_);
-              through_.wait_for(lock, stop, 3 * support::soon(), [] { return false; });
+              through_.wait_for(lock, stop, 3 * soon(), [] { return false; });
               page_.let_go();
           }) {
-        if (!must(softrnic::detail::wait_readable(channel, support::soon())))
+        if (!must(softrnic::detail::wait_readable(channel, soon())))
             throw std::runtime_error("no event");
         reader_ = std::jthread(
             [this, channel] { (void)raw_cm::get_event_into(channel, page_.memory()); });
-        page_.await_fault(support::soon());
+        page_.await_fault(soon());
     }
 
 private:
@@ -531,7 +532,7 @@ void listener_goes_beside_a_stalled_connection(const places& p, unsigned rounds)
         request.peer.reset();
         // Nobody tells how far the kernel is.
         constexpr unsigned parts = 20;
-        const auto moment = std::chrono::milliseconds(support::soon()) / parts;
+        const auto moment = std::chrono::milliseconds(soon()) / parts;
         std::this_thread::sleep_for(moment);
         const tcp_stream untold = cm.make_request();
         std::this_thread::sleep_for(moment);
@@ -557,7 +558,7 @@ public:
         if (eventfd_write(event_.get(), 1) != 0) throw std::runtime_error("eventfd_write");
     }
     void await() const {
-        if (!must(softrnic::detail::wait_readable(event_.get(), 3 * support::soon())))
+        if (!must(softrnic::detail::wait_readable(event_.get(), 3 * soon())))
             throw std::runtime_error("the other process does not go on");
     }
 

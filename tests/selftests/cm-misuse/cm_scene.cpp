@@ -9,9 +9,10 @@
 
 #include "must.hpp"
 
-namespace support {
+namespace cm_misuse {
 
 using clock_type = std::chrono::steady_clock;
+using support::must;
 
 std::chrono::seconds soon() {
     static const char* const slow = std::getenv("SLOW");
@@ -103,4 +104,4 @@ void cm_scene::destroy(std::uint32_t id) const {
     ends_soon("destroying an id", [&] { must(raw_cm::destroy_id(channel(), id)); });
 }
 
-}  // namespace support
+}  // namespace cm_misuse

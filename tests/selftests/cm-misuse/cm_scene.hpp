@@ -17,7 +17,10 @@
 #include "raw_verbs.hpp"
 #include "tcp.hpp"
 
-namespace support {
+namespace cm_misuse {
+
+namespace raw = support::raw;
+namespace raw_cm = support::raw_cm;
 
 /// What ends at once in a machine that has nothing else to do: longer on kernels that check
 /// themselves.
@@ -35,7 +38,7 @@ public:
     [[nodiscard]] raw::queue make_qp() const;
 
 private:
-    descriptor device_;
+    support::descriptor device_;
     std::uint32_t pd_;
     std::uint32_t cq_;
 };
@@ -86,8 +89,8 @@ public:
     void destroy(std::uint32_t id) const;
 
 private:
-    descriptor channel_;
+    support::descriptor channel_;
     softrnic::address where_;
 };
 
-}  // namespace support
+}  // namespace cm_misuse

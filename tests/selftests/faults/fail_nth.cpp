@@ -14,9 +14,9 @@
 #include <map>
 #include <thread>
 
+#include "die.hpp"
 #include "must.hpp"
 #include "nldev.hpp"
-#include "objects.hpp"
 
 namespace {
 

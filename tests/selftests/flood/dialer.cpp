@@ -12,8 +12,8 @@
 #include <exception>
 #include <thread>
 
+#include "die.hpp"
 #include "must.hpp"
-#include "objects.hpp"
 
 namespace {
 

@@ -21,22 +21,18 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "codec.hpp"
+#include "die.hpp"
 
 namespace {
 
 using clock_type = std::chrono::steady_clock;
-
-[[noreturn]] void die(const std::string& why) {
-    std::printf("FAILED: %s\n", why.c_str());
-    std::exit(1);
-}
+using support::die;
 
 enum class manner { silence, half, garbage, reset, request_and_reset, request_and_close };
 

@@ -28,8 +28,8 @@
 #include <vector>
 
 #include "actor.hpp"
+#include "die.hpp"
 #include "must.hpp"
-#include "objects.hpp"
 #include "peer.hpp"
 #include "plan.hpp"
 #include "shared.hpp"

@@ -21,8 +21,8 @@
 #include <fstream>
 #include <thread>
 
+#include "die.hpp"
 #include "must.hpp"
-#include "objects.hpp"
 #include "raw_verbs.hpp"
 
 namespace {

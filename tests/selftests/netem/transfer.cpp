@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "die.hpp"
 #include "must.hpp"
-#include "objects.hpp"
 #include "plan.hpp"
 
 namespace {

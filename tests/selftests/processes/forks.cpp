@@ -20,8 +20,8 @@
 #include <future>
 #include <thread>
 
+#include "die.hpp"
 #include "must.hpp"
-#include "objects.hpp"
 
 namespace {
 

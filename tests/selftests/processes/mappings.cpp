@@ -14,8 +14,8 @@
 #include <cstring>
 #include <exception>
 
+#include "die.hpp"
 #include "must.hpp"
-#include "objects.hpp"
 #include "raw_verbs.hpp"
 
 namespace {

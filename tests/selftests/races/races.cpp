@@ -27,8 +27,8 @@
 #include <random>
 #include <thread>
 
+#include "die.hpp"
 #include "must.hpp"
-#include "objects.hpp"
 #include "raw_verbs.hpp"
 
 namespace {

@@ -19,24 +19,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "descriptor.hpp"
+#include "die.hpp"
 #include "softrnic-abi.h"
 
 namespace {
 
 using bytes = std::vector<std::byte>;
-
-[[noreturn]] void die(const std::string& why) {
-    std::printf("FAILED: %s\n", why.c_str());
-    std::fflush(stdout);
-    std::_Exit(1);
-}
+using support::die;
 
 support::descriptor open_device(const char* path) {
     support::descriptor device(open(path, O_RDWR | O_CLOEXEC));

@@ -27,18 +27,14 @@
 #include <utility>
 #include <vector>
 
+#include "die.hpp"
 #include "softrnic-abi.h"
 
 namespace {
 
 using bytes = std::vector<std::uint8_t>;
 using clock_type = std::chrono::steady_clock;
-
-[[noreturn]] void die(const std::string& why) {
-    std::printf("FAILED: %s\n", why.c_str());
-    std::fflush(stdout);
-    std::_Exit(1);
-}
+using support::die;
 
 std::mt19937_64 random_source;
 std::uint64_t any() {

@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "die.hpp"
 #include "must.hpp"
-#include "objects.hpp"
 
 namespace {
 

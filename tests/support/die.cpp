@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#include "die.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace support {
+
+void die(const std::string& why) {
+    std::fprintf(stderr, "%s\n", why.c_str());
+    std::exit(1);
+}
+
+}  // namespace support
