@@ -158,8 +158,8 @@ diagrams: $(B)/.deps-diagrams ## draw Documentation/diagrams again, from the sou
 	@for source in Documentation/diagrams/*.dot; do dot -Tsvg -o "$${source%.dot}.svg" "$$source"; done
 
 .PHONY: lint
-lint: $(B)/.deps-lint guest-module provider ## checkpatch, sparse, layers, clang-format, clang-tidy, shellcheck, what documents name
-	@scripts/lint
+lint: $(B)/.deps-lint guest-module $(if $(filter tidy,$(or $(T),tidy)),provider $(B)/.deps-fuzz) ## checkpatch, sparse, layers, clang-format, clang-tidy, shellcheck, what documents name (T='shell format …': not all)
+	@scripts/lint $(T)
 
 ##@ Measure
 
