@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The connection manager's driver half: iw_cm operations and the MPA set-up.
+ * An endpoint is what the connection manager knows of a listener, or of one connection from its
+ * first SYN to its last event.
  *
- * An endpoint is one connection from its first SYN to the last event. Everything that
- * happens to it before it is established happens in its work, which is queued by the
- * socket's callbacks and by its timer, looks at the socket, and goes as far as it can:
- * no callback is ever missed, and nothing blocks but the work.
+ * Until a connection is established, only the work of its endpoint moves it from one state to the
+ * next. The socket's callbacks and a timer queue that work. It looks at the socket and goes as far
+ * as it can, so no wake-up can be missed, and only the work blocks.
  *
  *	active				passive
  *	CONNECTING	SYN sent	WAIT_REQUEST	accepted
@@ -13,6 +13,8 @@
  *	ESTABLISHED	the socket belongs to the QP's stream
  *	ENDED		the socket is gone; the consumer has to be told
  *	CLOSED
+ *
+ * A listener is in LISTENING until it is CLOSED.
  *
  * The core gets exactly one CONNECT_REPLY or ESTABLISHED, then one CLOSE. report.c says what the
  * consumer hears of them, reporter.c from whom.
@@ -79,7 +81,7 @@ struct srn_ep {
 	const struct srn_ep_kind *kind;
 	struct srn_conn conn;		/* to its queue pair */
 	struct kref ref;
-	bool missed;			/* its work found the lock taken and has to run again */
+	bool missed;			/* @work found the lock taken and has to run again */
 	struct list_head node;		/* dev->endpoints, under dev->lock */
 	struct mutex lock;		/* protects what follows; given back by srn_ep_unlock() */
 	enum srn_ep_state state;
@@ -111,14 +113,12 @@ struct srn_ep {
 	u16 private_len;		/* active: ULP private data for the request */
 	u8 *private_data;
 
-	/* The peer's frame, as it comes in. */
-	struct srn_mpa_frame frame;
-	u32 have;
-	u8 *in;				/* kept until the consumer is told of the connection */
+	struct srn_mpa_frame frame;	/* the peer's, decoded once it has come */
+	u32 have;			/* bytes at @in */
+	u8 *in;				/* the peer's frame; kept until the consumer was told */
 
-	/* Passive: where it came from. Listener: its port. */
-	struct srn_ep *listener;	/* with a reference */
-	struct srn_port *port;
+	struct srn_ep *listener;	/* passive: where it came from, with a reference */
+	struct srn_port *port;		/* listener: port that it listens at */
 	/* Both lists are protected by dev->lock. */
 	struct list_head half_open;	/* listener: children before REQUESTED, oldest first */
 	struct list_head half_open_node;	/* child: in its listener's @half_open */

@@ -27,7 +27,7 @@ struct srn_qp;
  * @late_batches: number of recent batches that the watch transmitted, less those that it did not
  * @lazy: the process may wait with its next doorbell until there is a batch
  * @batches: number of batches since @lazy was set
- * @rest: the last batch was a small one
+ * @rest: the last batch was a small one, perhaps the rest of a larger one
  */
 struct srn_doorbell {
 	struct list_head watch_entry;

@@ -129,7 +129,7 @@ struct srn_irq {
 struct srn_qp_tx {
 	bool sq_open;		/* the message in hand is that of sq.next */
 	bool irq_open;		/* the message in hand answers the request at irq.cons */
-	bool irq_turn;
+	bool irq_turn;		/* this turn is that of answers, if any wait */
 	bool awaits_read;	/* the end of a Read or atomic kicks the transmitter */
 	bool write_sent;	/* the Immediate Data of a Write with Immediate comes next */
 	u32 send_msn;
@@ -168,9 +168,10 @@ struct srn_qp_rx {
 	u8 control[SRN_TERM_MAX];
 	u32 control_len;
 
-	bool notify_send;
-	bool notify_recv;
-	bool solicited_recv;
+	/* What the receiver has to do when its pass is over, see srn_delivery_done(). */
+	bool notify_send;		/* complete requests that were answered */
+	bool notify_recv;		/* tell the consumer of completed receives */
+	bool solicited_recv;		/* one of these was solicited, or has failed */
 };
 
 /* The reference to a queue pair that the RDMA core holds for a connection, see cm/claim.h. */
@@ -179,7 +180,11 @@ struct srn_claim {
 	bool held;			/* the core holds the reference */
 	bool busy;			/* the consumer is being told something */
 	bool ended;			/* the connection has ended */
-	const struct task_struct *next;	/* task that connects next; only compared */
+	/*
+	 * Task that has claimed the queue pair for its next connection before the core has dropped
+	 * the reference for this one; only compared.
+	 */
+	const struct task_struct *next;
 };
 
 /* Most of the memory of an idle connection. Above 2 KiB, the slab would use 4 KiB for it. */

@@ -13,8 +13,8 @@ struct srn_qp;
 /**
  * struct srn_watch - queue pairs that send to one completion queue and may be late
  * @lock: protects all of this, and srn_doorbell.watched of the queue pairs in @qps
- * @qps: queue pairs that are watched, by srn_doorbell.watch_entry; the one that was looked at last
- *	is the last
+ * @qps: queue pairs that are watched, by srn_doorbell.watch_entry; a queue pair that was looked at
+ *	goes to the end
  * @count: number of queue pairs in @qps
  * @timer: looks at the queue pairs while there are any
  * @running: the timer has been started

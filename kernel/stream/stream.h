@@ -17,9 +17,9 @@
  * Receive. Bytes are taken where they arrive (softirq, or whoever releases the
  * socket lock), walked once, and given to ->rx_*. Payload whose CRC is not known yet waits.
  *
- * Begin. A stream without a socket has taken the role of the transmitter, so that kicks are only
- * noted. srn_stream_attach() gives the stream a socket, srn_stream_start() begins to receive and
- * gives that role up; srn_stream_stop() takes it back.
+ * Begin. While a stream has no socket, the role of its transmitter is taken, so that kicks are only
+ * noted. srn_stream_attach() gives the stream a socket. srn_stream_start() lets it receive and
+ * frees the role, and srn_stream_stop() takes the role again.
  *
  * End. The engines report an end with ->ended (any context); the layer above then
  * calls srn_stream_stop() from process context.

@@ -5,7 +5,7 @@
 #include "fpdu.h"
 
 /**
- * srn_fpdu_mulpdu - largest ULPDU for an effective MSS
+ * srn_fpdu_mulpdu - MULPDU, the largest ULPDU whose FPDU fits an effective MSS
  * @mss: bytes of TCP payload in one segment
  * @markers: the stream has markers, which take a part of @mss
  *
@@ -312,7 +312,7 @@ static u32 parse_marked(struct srn_fpdu_parser *p, const u8 *data, u32 len,
  * PAYLOAD events that cover its payload in order (none if it is empty), and one
  * END. Payload is handed out in place. If an FPDU lies in one piece its CRC is
  * checked before HEADER, otherwise before END. After ERROR the parser is broken
- * for good. RFC 5044 sections 4 and 4.3. Any context.
+ * for good. RFC 5044 section 4. Any context.
  *
  * Return: bytes of @data consumed.
  */

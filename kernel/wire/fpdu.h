@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * MPA framing of a connected stream (RFC 5044 section 4): cutting messages into
- * FPDUs, and finding the FPDUs in a byte stream, among markers too. Pure functions on
- * bytes.
+ * MPA framing of a connected stream (RFC 5044 section 4): how large an FPDU may be and what it ends
+ * with, for a sender; and a parser that finds the FPDUs in a byte stream, with or without markers.
+ * Pure functions on bytes. framer.h writes FPDUs.
  *
  * An FPDU is: ULPDU length (2 bytes), ULPDU, zeros up to a multiple of 4, CRC32C
  * (4 bytes; present, but zero, where CRC is off).
@@ -27,10 +27,6 @@
 /* A smaller MSS is treated as this one. RFC 5044 section 4.5 demands 128. */
 #define SRN_MIN_MSS		256u
 
-/*
- * What a sender knows of the receiver's segment boundaries: MULPDU, the largest ULPDU whose FPDU
- * fits an effective MSS.
- */
 u32 srn_fpdu_mulpdu(u32 mss, bool markers);
 
 static inline u32 srn_fpdu_pad(u32 ulpdu_and_length)
