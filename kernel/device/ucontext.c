@@ -35,6 +35,8 @@ int srn_ucontext_alloc(struct ib_ucontext *ibuc, struct ib_udata *udata)
 /**
  * srn_ucontext_dealloc - a process closes a device
  * @ibuc: context, whose objects have been destroyed by now
+ *
+ * Context: process.
  */
 void srn_ucontext_dealloc(struct ib_ucontext *ibuc)
 {
@@ -46,6 +48,8 @@ void srn_ucontext_dealloc(struct ib_ucontext *ibuc)
  *
  * Mapped rings are ordinary memory that lives for as long as it is mapped, and the queue pairs
  * behind them have been failed by now: no mapping has to be revoked.
+ *
+ * Context: process.
  */
 void srn_ucontext_disassociate(struct ib_ucontext *ibuc)
 {
