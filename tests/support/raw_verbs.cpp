@@ -206,8 +206,12 @@ result<void> query_srq(int device, std::uint32_t srq) {
 }
 
 result<void> ring_doorbell(int device, std::uint32_t qp) {
-    ib_uverbs_post_send body{};
+    // ISO C++ cannot initialize the array at its end.
+    ib_uverbs_post_send body;
+    body.response = 0;
     body.qp_handle = qp;
+    body.wr_count = 0;
+    body.sge_count = 0;
     body.wqe_size = sizeof(ib_uverbs_send_wr);
     std::array<std::byte, sizeof(ib_uverbs_post_send_resp)> answer{};
     return command(device, IB_USER_VERBS_CMD_POST_SEND, "post_send", body, answer);

@@ -148,14 +148,13 @@ public:
         }
         if (driver.out != 0) add(UVERBS_ATTR_UHW_OUT, driver.out, to.address());
         const std::size_t size = attributes.size() * sizeof(ib_uverbs_attr);
-        ib_uverbs_ioctl_hdr header{};
-        header.length = static_cast<std::uint16_t>(sizeof header + size);
+        bytes message(sizeof(ib_uverbs_ioctl_hdr) + size);
+        auto& header = *reinterpret_cast<ib_uverbs_ioctl_hdr*>(message.data());
+        header.length = static_cast<std::uint16_t>(message.size());
         header.object_id = UVERBS_OBJECT_CQ;
         header.method_id = UVERBS_METHOD_CQ_CREATE;
         header.num_attrs = static_cast<std::uint16_t>(attributes.size());
         header.driver_id = SRN_DRIVER_ID;
-        bytes message(header.length);
-        std::memcpy(message.data(), &header, sizeof header);
         std::memcpy(message.data() + sizeof header, attributes.data(), size);
         if (ioctl(device_.get(), RDMA_VERBS_IOCTL, message.data()) < 0) throw refusal{errno};
         return to.after(0);

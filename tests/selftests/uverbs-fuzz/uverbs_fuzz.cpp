@@ -299,20 +299,19 @@ private:
         const std::size_t length =
             sizeof(ib_uverbs_ioctl_hdr) + attributes * sizeof(ib_uverbs_attr);
         bytes message(sizeof(ib_uverbs_ioctl_hdr) + most * sizeof(ib_uverbs_attr));
-        ib_uverbs_ioctl_hdr header{};
+        auto& header = *reinterpret_cast<ib_uverbs_ioctl_hdr*>(message.data());
         header.length = static_cast<std::uint16_t>(one_in(12) ? any() : length);
         header.object_id = static_cast<std::uint16_t>(one_in(8) ? 0x1000 + below(4) : below(20));
         header.method_id = static_cast<std::uint16_t>(one_in(8) ? 0x1000 + below(4) : below(10));
         header.num_attrs = static_cast<std::uint16_t>(one_in(12) ? any() : attributes);
         header.driver_id = one_in(16) ? static_cast<std::uint32_t>(any()) : SRN_DRIVER_ID;
         if (one_in(20)) header.reserved1 = any();
-        std::memcpy(message.data(), &header, sizeof header);
         arena_.prepare();
         for (std::size_t i = 0; i < attributes; ++i) {
             ib_uverbs_attr a{};
             a.attr_id = static_cast<std::uint16_t>(one_in(8) ? 0x1000 + below(4) : i + below(3));
-            a.len = static_cast<std::uint16_t>(below(3) ? std::array{0, 4, 8, 16, 24}[below(5)]
-                                                        : below(600));
+            constexpr std::array<std::uint64_t, 5> sizes{0, 4, 8, 16, 24};
+            a.len = static_cast<std::uint16_t>(below(3) ? sizes[below(5)] : below(600));
             a.flags = static_cast<std::uint16_t>(one_in(6) ? any() : below(2));
             a.data = one_in(3) ? below(64) : one_in(2) ? user_pointer() : arena_.bad_pointer();
             std::memcpy(message.data() + sizeof header + i * sizeof a, &a, sizeof a);
@@ -503,7 +502,8 @@ command fuzzer::use_object() {
             return {IB_USER_VERBS_CMD_REQ_NOTIFY_CQ, "req_notify_cq", raw(c), 0};
         }
         case 3: {
-            ib_uverbs_post_send c{};
+            // Not initialized as a whole: ISO C++ cannot do that with the array at its end.
+            ib_uverbs_post_send c;
             c.response = response_address();
             c.qp_handle = pick(live_.qps);
             c.wr_count = static_cast<std::uint32_t>(below(4));
@@ -514,7 +514,7 @@ command fuzzer::use_object() {
             return {IB_USER_VERBS_CMD_POST_SEND, "post_send", in, sizeof(ib_uverbs_post_send_resp)};
         }
         case 4: {
-            ib_uverbs_post_recv c{};
+            ib_uverbs_post_recv c;
             c.response = response_address();
             c.qp_handle = pick(one_in(2) ? live_.qps : live_.srqs);
             c.wr_count = static_cast<std::uint32_t>(below(4));
