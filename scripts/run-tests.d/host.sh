@@ -20,9 +20,9 @@ test_machine()
 	((failed == 0)) || grep -A20 '^not ok' "$log" || true
 }
 
-# Programs of another release run where they were built.
+# Programs of another release or for another processor run where they were built.
 IN_RELEASE=()
-[[ -z ${SRN_RELEASE:-} ]] || IN_RELEASE=(scripts/testmachine in-release)
+[[ -z ${SRN_RELEASE:-}${SRN_ARCH:-} ]] || IN_RELEASE=(scripts/testmachine in-release)
 
 # test_unit [BUILD-DIR]: the tests of the C++ project, without those that need the test
 # machine.
