@@ -29,12 +29,14 @@ IN_RELEASE=()
 test_unit()
 {
 	local dir=${1:-$BUILD/tests}
-	local log=$LOGS/unit.log start=$EPOCHREALTIME passed failed skipped
+	local log=$LOGS/unit.log start=$EPOCHREALTIME limit=120 passed failed skipped
+	# A processor that is emulated takes long.
+	[[ -z ${SRN_ARCH:-} ]] || limit=600
 	if [[ ! -f $dir/CTestTestfile.cmake ]]; then
 		result unit 0 1 0 0 "not built: make tests"
 		return
 	fi
-	"${IN_RELEASE[@]}" ctest --test-dir "$dir" -V -j"$(nproc)" --timeout 120 \
+	"${IN_RELEASE[@]}" ctest --test-dir "$dir" -V -j"$(nproc)" --timeout "$limit" \
 		--no-tests=error > "$log" 2>&1 || true
 	read -r passed failed skipped < <(awk -f scripts/run-tests.d/ctest.awk "$log")
 	((passed + failed + skipped)) || failed=1
