@@ -18,6 +18,9 @@ export SRN_RELEASE := $(OTHER_RELEASE)
 export SRN_ARCH := $(OTHER_ARCH)
 export SRN_BUILD := $(CURDIR)/$(B)
 endif
+ifneq ($(and $(K),$(OTHER_ARCH)),)
+$(error debug kernels are not for $(OTHER_ARCH): K= or ARCH=, not both)
+endif
 # The kernel's own Makefile knows processors by other names.
 unexport ARCH
 MAKEOVERRIDES := $(filter-out ARCH=%,$(MAKEOVERRIDES))
