@@ -4,19 +4,30 @@
 # "make help" lists them.
 
 # With RELEASE=trixie everything is for the test machine of that Debian release: it is built in a
-# tree of that release, and lies in build/RELEASE. On a host of that release, and without RELEASE,
-# it is built on the host, and lies in build.
+# tree of that release, and lies in build/RELEASE. With ARCH=arm64 it is for that processor, in the
+# same way, and lies in build/ARCH. On a host of that release and processor, and without RELEASE and
+# ARCH, it is built on the host, and lies in build.
 HOST_RELEASE := $(shell . /etc/os-release && echo $$VERSION_CODENAME)
 OTHER_RELEASE := $(filter-out $(HOST_RELEASE),$(RELEASE))
-B := build$(OTHER_RELEASE:%=/%)
+OTHER_ARCH := $(filter-out $(shell dpkg --print-architecture),$(ARCH))
+B := build$(OTHER_RELEASE:%=/%)$(OTHER_ARCH:%=/%)
 MACHINE := scripts/testmachine
-IN_RELEASE := $(if $(OTHER_RELEASE),$(MACHINE) in-release)
-ifneq ($(OTHER_RELEASE),)
+IN_RELEASE := $(if $(OTHER_RELEASE)$(OTHER_ARCH),$(MACHINE) in-release)
+ifneq ($(OTHER_RELEASE)$(OTHER_ARCH),)
 export SRN_RELEASE := $(OTHER_RELEASE)
+export SRN_ARCH := $(OTHER_ARCH)
 export SRN_BUILD := $(CURDIR)/$(B)
 endif
+ifneq ($(and $(K),$(OTHER_ARCH)),)
+$(error debug kernels are not for $(OTHER_ARCH): K= or ARCH=, not both)
+endif
+# The kernel's own Makefile knows processors by other names.
+unexport ARCH
+MAKEOVERRIDES := $(filter-out ARCH=%,$(MAKEOVERRIDES))
 JOBS ?= 1
 FUZZ_SECONDS ?= 60
+# Emulation of another processor is slow: "make check" takes these there, if it is not told which.
+CHECK_T = $(or $(T),$(if $(OTHER_ARCH),link verbs-library wire perftest races))
 # A debug kernel: scripts/debug-kernel has the kinds.
 K_OR_UML = $(or $(K),uml)
 PREFIX ?= /usr
@@ -52,7 +63,7 @@ tests: provider ## build the unit and verbs tests
 	@$(IN_RELEASE) scripts/cmake-build tests $(B)/tests
 
 .PHONY: machine
-machine: $(B)/.deps-testmachine ## build the test machine, if it is missing or its recipe changed
+machine: $(B)/.deps-testmachine$(OTHER_ARCH:%=-%) ## build the test machine, if it is missing or its recipe changed
 	@$(MACHINE) build
 
 ##@ Use
@@ -79,9 +90,9 @@ uninstall: ## undo "make install" (DESTDIR=…)
 ##@ Test
 
 .PHONY: check
-check: check-build ## everything: unit tests, fuzzing, all tests in the test machine (JOBS=2: two at once; RELEASE=trixie or sid; T='NAME …': not all)
+check: check-build ## everything: unit tests, fuzzing, all tests in the test machine (JOBS=2: two at once; RELEASE=trixie or sid; ARCH=arm64: a short set; T='NAME …': not all)
 	@JOBS=$(JOBS) FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/run-tests \
-		$(if $(T),unit guest $(T),$(if $(OTHER_RELEASE),machine unit guest))
+		$(if $(CHECK_T),unit guest $(CHECK_T),$(if $(OTHER_RELEASE),machine unit guest))
 
 # RELEASES='trixie sid': only those.
 .PHONY: check-releases
@@ -90,10 +101,10 @@ check-releases: $(B)/.deps-build ## all tests on each Debian release; goes on wh
 
 # What "make check" needs built.
 .PHONY: check-build
-check-build: guest-module provider tests $(if $(T),$(filter previous-abi,$(T)),previous-abi) $(if $(T)$(OTHER_RELEASE),,fuzz-build siw-if-there)
+check-build: guest-module provider tests $(if $(CHECK_T),$(filter previous-abi,$(CHECK_T)),previous-abi) $(if $(CHECK_T)$(OTHER_RELEASE),,fuzz-build siw-if-there)
 
 .PHONY: test
-test: $(if $(K),debug-module,guest-module) tests $(filter previous-abi,$(T)) ## one test in the test machine, T=NAME: of tests/selftests or interop (K=uml: debug kernel)
+test: $(if $(K),debug-module,guest-module) tests $(filter previous-abi,$(T)) ## one test in the test machine, T=NAME: of tests/selftests or interop (K=uml: debug kernel; ARCH=arm64)
 	@test -n "$(T)" || { echo "which test? make test T=NAME, one of:"; \
 		scripts/run-tests names; exit 2; }
 	@SRN_KERNEL=$(or $(K),stock) scripts/run-tests --verbose guest $(T)
@@ -129,7 +140,8 @@ interop: guest-module tests siw-if-there ## the kernel's consumers in full, both
 	done; test -z "$$failed"
 
 .PHONY: unit
-unit: tests ## unit tests on this host
+unit: $(B)/.deps-userspace ## unit tests on this host (ARCH=s390x or arm64: emulated)
+	@$(IN_RELEASE) scripts/cmake-build --only unit tests $(B)/tests
 	@scripts/run-tests unit
 
 .PHONY: fuzz

@@ -20,21 +20,23 @@ test_machine()
 	((failed == 0)) || grep -A20 '^not ok' "$log" || true
 }
 
-# Programs of another release run where they were built.
+# Programs of another release or for another processor run where they were built.
 IN_RELEASE=()
-[[ -z ${SRN_RELEASE:-} ]] || IN_RELEASE=(scripts/testmachine in-release)
+[[ -z ${SRN_RELEASE:-}${SRN_ARCH:-} ]] || IN_RELEASE=(scripts/testmachine in-release)
 
 # test_unit [BUILD-DIR]: the tests of the C++ project, without those that need the test
 # machine.
 test_unit()
 {
 	local dir=${1:-$BUILD/tests}
-	local log=$LOGS/unit.log start=$EPOCHREALTIME passed failed skipped
+	local log=$LOGS/unit.log start=$EPOCHREALTIME limit=120 passed failed skipped
+	# A processor that is emulated takes long.
+	[[ -z ${SRN_ARCH:-} ]] || limit=600
 	if [[ ! -f $dir/CTestTestfile.cmake ]]; then
 		result unit 0 1 0 0 "not built: make tests"
 		return
 	fi
-	"${IN_RELEASE[@]}" ctest --test-dir "$dir" -V -j"$(nproc)" --timeout 120 \
+	"${IN_RELEASE[@]}" ctest --test-dir "$dir" -V -j"$(nproc)" --timeout "$limit" \
 		--no-tests=error > "$log" 2>&1 || true
 	read -r passed failed skipped < <(awk -f scripts/run-tests.d/ctest.awk "$log")
 	((passed + failed + skipped)) || failed=1

@@ -17,6 +17,7 @@
 # Make sure that the machine of $RELEASE exists and is current.
 ensure_machine()
 {
+	[[ -n $QEMU_PROGRAM ]] || die "there is no machine for $ARCH, only unit tests"
 	machine_is_current || build_machine
 	[[ $KERNEL == stock || -f $(kernel_dir)/image ]] ||
 		die "no $KERNEL kernel: scripts/debug-kernel build $KERNEL"
@@ -24,7 +25,7 @@ ensure_machine()
 
 build_machine()
 {
-	build_once "$(machine_dir)" machine_key make_machine "the $RELEASE test machine"
+	build_once "$(machine_dir)" machine_key make_machine "the $(machine_name) test machine"
 }
 
 make_machine()
@@ -32,6 +33,7 @@ make_machine()
 	build_step "debootstrap $RELEASE" make_tree "$1"
 	build_step "packages" install_packages "$1" "$LIB/packages"
 	build_step "kernel and modules" install_kernel "$1"
+	! is_foreign || build_step "programs for $ARCH" replace_programs "$1" "$LIB/packages"
 	build_step "initramfs" make_initramfs "$1"
 	build_step "root image" make_image "$1"
 }
@@ -101,9 +103,9 @@ check_build_tools()
 {
 	((EUID == 0)) || die "building the test machine needs root"
 	local tool
-	for tool in debootstrap mke2fs cpio xz depmod qemu-system-x86_64; do
+	for tool in debootstrap mke2fs cpio xz depmod $QEMU_PROGRAM; do
 		command -v "$tool" > /dev/null && continue
-		"$TOP/scripts/install-deps" testmachine
+		"$TOP/scripts/install-deps" "testmachine$(is_foreign && printf -- '-%s' "$ARCH")"
 		return
 	done
 }
@@ -147,7 +149,9 @@ write_sources()
 	sid | unstable) return ;;
 	esac
 	printf 'deb %s %s-updates main\n' "$MIRROR" "$RELEASE"
-	if [[ -n $SECURITY_MIRROR ]]; then
+	# It does not have all processors for as long as this host's, and libraries of both have to be
+	# of one version. Those that it always has are those with a machine.
+	if [[ -n $SECURITY_MIRROR && -n $QEMU_PROGRAM ]]; then
 		printf 'deb %s %s-security main\n' "$SECURITY_MIRROR" "$RELEASE"
 	fi
 }
@@ -174,6 +178,7 @@ install_packages()
 	chmod 755 "$tree/usr/sbin/policy-rc.d"
 
 	mapfile -t packages < <(read_list "$list")
+	add_arch "$work"
 	in_tree "$work" apt-get -q update
 	in_tree "$work" apt-get -qy dist-upgrade
 	in_tree "$work" apt-get -qy install "${packages[@]}" "$@"
@@ -189,9 +194,9 @@ install_kernel()
 	# Newer releases have image and modules in packages of their own.
 	# shellcheck disable=SC2016
 	in_tree "$work" bash -euc 'cd /tmp
-		apt-cache depends --recurse --no-recommends --no-suggests "linux-image-$1" |
-			grep -E "^linux-[a-z]+-${1//+/\\+}\$" | sort -u |
-			xargs apt-get -q download' kernel "$version"
+		apt-cache depends --recurse --no-recommends --no-suggests "linux-image-$1:$2" |
+			sed -nE "s/^(linux-[a-z]+-${1//+/\\+})(:.*)?\$/\1:$2/p" | sort -u |
+			xargs apt-get -q download' kernel "$version" "$ARCH"
 	for deb in "$tree"/tmp/linux-*.deb; do
 		dpkg-deb -x "$deb" "$work/kernel"
 		rm -f "$deb"
@@ -199,18 +204,29 @@ install_kernel()
 
 	image=$(find "$work/kernel" -name "vmlinuz*" -type f | head -n 1)
 	modules=$(find "$work/kernel" -path "*/lib/modules/$version" -type d | head -n 1)
-	extract_vmlinux "$image" "$work/vmlinux"
+	uncompress_kernel "$image" "$work/vmlinux"
 	keep_modules "$modules" "$tree/usr/lib/modules/$version"
 	depmod -b "$tree" "$version"
 	echo "$version" > "$work/kernel-version"
 	rm -rf "$work/kernel"
 }
 
-# Print the release of the kernel that linux-image-amd64 stands for.
+# Print the release of the kernel that linux-image-ARCH stands for.
 newest_kernel()
 {
-	in_tree "$1" apt-cache depends linux-image-amd64 |
-		sed -nE 's/^ *Depends: linux-(image|binary)-([0-9].*-amd64)(-unsigned)?$/\2/p' | head -n 1
+	in_tree "$1" apt-cache depends "linux-image-$ARCH:$ARCH" |
+		sed -nE "s/^ *Depends: linux-(image|binary)-([0-9].*-$ARCH)(-unsigned)?(:$ARCH)?\$/\2/p" |
+		head -n 1
+}
+
+# uncompress_kernel IMAGE OUT
+uncompress_kernel()
+{
+	case $ARCH in
+	amd64) extract_vmlinux "$1" "$2" ;;
+	# It is not compressed.
+	arm64) cp "$1" "$2" ;;
+	esac
 }
 
 # Print the little-endian number of SIZE bytes at OFFSET of FILE.

@@ -25,7 +25,14 @@ cache_root()
 
 machine_dir()
 {
-	printf '%s/%s\n' "$(cache_root)" "$RELEASE"
+	printf '%s/%s\n' "$(cache_root)" "$(machine_name)"
+}
+
+# Of a processor that is not this host's, the name says which.
+machine_name()
+{
+	printf '%s' "$RELEASE"
+	! is_foreign || printf -- '-%s' "$ARCH"
 }
 
 # The debug kernel's folder.
@@ -58,7 +65,7 @@ kernel_modules()
 machine_key()
 {
 	local d=$LIB
-	cat "$d/packages" "$d/modules" "$d/build.sh" \
+	cat "$d/packages" "$d/modules" "$d/build.sh" "$d/foreign.sh" \
 		"$d/guest/initramfs-init" | sha256sum | cut -d' ' -f1
 }
 

@@ -67,7 +67,7 @@ add_module()
 	stage=$overlay/lib/modules/$version
 	mkdir -p "$stage/updates"
 	# Debug information only costs time to load.
-	objcopy --strip-debug "$module" "$stage/updates/softrnic.ko"
+	"$GNU_TYPE-objcopy" --strip-debug "$module" "$stage/updates/softrnic.ko"
 	cp "$tree"/modules.{order,builtin,builtin.modinfo} "$stage/"
 	if [[ $KERNEL == stock ]]; then
 		# These are in the machine already.
@@ -100,7 +100,7 @@ add_provider()
 		return
 	fi
 	say "the provider's build is not complete: taking its library only"
-	install -D -t "$overlay/usr/lib/x86_64-linux-gnu/libibverbs" "$library"
+	install -D -t "$overlay/usr/lib/$GNU_TYPE/libibverbs" "$library"
 	mkdir -p "$overlay/etc/libibverbs.d"
 	echo "driver softrnic" > "$overlay/etc/libibverbs.d/softrnic.driver"
 }

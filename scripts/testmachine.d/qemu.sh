@@ -3,14 +3,11 @@
 #
 # How the machine is started in QEMU.
 
-# Kernel arguments. Without KVM each of these is worth time: no mitigations, no
-# self-tests of ciphers, and none of the "rep movsb" string instructions, which
-# TCG runs byte by byte. slab_nomerge makes each slab cache visible by its name.
-# shellcheck disable=SC2054  # the commas belong to the arguments
+# Kernel arguments, beside those of arch.sh. Without KVM each of these is worth time: no
+# mitigations, no self-tests of ciphers. slab_nomerge makes each slab cache visible by its name.
 KERNEL_ARGS=(
-	console=ttyS0 quiet loglevel=4 panic=-1 oops=panic
-	mitigations=off nokaslr no_timer_check tsc=reliable audit=0
-	cryptomgr.notests random.trust_cpu=on clearcpuid=rep_good,erms,fsrm
+	quiet loglevel=4 panic=-1 oops=panic mitigations=off nokaslr audit=0
+	cryptomgr.notests random.trust_cpu=on
 	rcupdate.rcu_expedited=1 rcupdate.rcu_cpu_stall_timeout=60
 	log_buf_len=4M slab_nomerge net.ifnames=0
 )
@@ -18,12 +15,11 @@ KERNEL_ARGS=(
 # qemu_command INITRD OUT: fill the array QEMU, without serial ports.
 qemu_command()
 {
-	local initrd=$1 out=$2 machine image board=pc
+	local initrd=$1 out=$2 machine image
 	machine=$(machine_dir)
 	image=$machine/vmlinux
 	if [[ $KERNEL != stock ]]; then
-		# The debug kernels stall in the ACPI of the older board.
-		image=$(kernel_dir)/image board=q35
+		image=$(kernel_dir)/image
 	fi
 	local -a extra accel=(-accel "tcg,thread=multi,tb-size=512")
 	if [[ -n $ICOUNT ]]; then
@@ -34,13 +30,12 @@ qemu_command()
 	read -ra extra <<< "$QEMU_EXTRA"
 	# shellcheck disable=SC2034,SC2054  # run.sh and shell.sh use it
 	QEMU=(
-		qemu-system-x86_64 -M "$board" -cpu Nehalem
+		"$QEMU_PROGRAM" "${BOARD[@]}"
 		"${accel[@]}"
 		-smp "$SMP" -m "$MEM"
 		-nodefaults -no-user-config -display none -no-reboot
 		-kernel "$image" -initrd "$initrd"
-		-append "${KERNEL_ARGS[*]} $APPEND"
-		-device isa-debug-exit,iobase=0xf4,iosize=1
+		-append "console=$CONSOLE ${ARCH_ARGS[*]} ${KERNEL_ARGS[*]} $APPEND"
 		-drive "if=none,id=root,file=$machine/root.ext4,format=raw,readonly=on,cache=unsafe,aio=threads"
 		-device virtio-blk-pci,drive=root
 		-fsdev "local,id=out,path=$out,security_model=none"

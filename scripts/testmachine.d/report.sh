@@ -12,12 +12,14 @@ COMPLAINTS+='|suspicious RCU usage|sleeping function called|scheduling while ato
 COMPLAINTS+='|refcount_t|use-after-free|unreferenced object|[Ll]eaked'
 COMPLAINTS+='|still has objects|Objects remaining|page allocation failure'
 COMPLAINTS+='|stack-protector|soft lockup|list_(add|del) corruption|segfault at'
+# arm64's words for an Oops and for a program's segfault.
+COMPLAINTS+='|Internal error: |unhandled exception: '
 
 # Lines that look like complaints and are none. perftest 4.5 crashes in librdmacm where its
 # client is refused, which its own server brings about; see tests/selftests/lib/perftest.sh.
 # A page fault that finds no memory, as faults.sh has it, says that it "leaked out".
 HARMLESS='debug is enabled|no_hash_pointers|VM_FAULT_OOM leaked out'
-HARMLESS+='|ib_(send|write|read|atomic)_(bw|lat)\[.*(segfault at|general protection fault).* in librdmacm\.so'
+HARMLESS+='|ib_(send|write|read|atomic)_(bw|lat)\[.*(segfault at|general protection fault|unhandled exception: ).* in librdmacm\.so'
 
 # Where memory was short when a number was entered into a table, empty nodes stay in it. The core's
 # own tables of objects then look as if there were some when their device goes. A script in which

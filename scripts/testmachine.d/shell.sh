@@ -19,8 +19,8 @@ run_shell()
 	# shellcheck disable=SC2064
 	trap "rm -rf '$WORK'; [[ -z '$saved' ]] || stty '$saved'" EXIT
 
-	make_initrd "$WORK" "$(printf 'MODE=shell ROWS=%q COLS=%q SHELL_TERM=%q\n' \
-		"$rows" "$columns" "${TERM:-vt100}"; exported_variables)" \
+	make_initrd "$WORK" "$(printf 'MODE=shell CONSOLE=%q ROWS=%q COLS=%q SHELL_TERM=%q\n' \
+		"$CONSOLE" "$rows" "$columns" "${TERM:-vt100}"; exported_variables)" \
 		"$LIB/guest/shell-setup.sh" "$@"
 	qemu_command "$WORK/initrd" "$OUT"
 	say "starting; \"exit\" ends the machine, Ctrl-A X stops it at once; /out is $OUT"
