@@ -65,6 +65,10 @@ demo: guest-module provider ## see softrnic at work in the test machine: data, b
 shell: guest-module provider ## a root shell in the test machine with softrnic loaded
 	@$(MACHINE) shell
 
+.PHONY: deb
+deb: $(B)/.deps-userspace $(B)/.deps-deb ## build Debian packages in build/deb: module (DKMS), provider, tools, library
+	@scripts/deb
+
 .PHONY: install
 install: module provider ## install module and provider on this host (DESTDIR=…, KDIR=…)
 	@test -n "$(KDIR)" -o -e "/lib/modules/$$(uname -r)/build" || { \
