@@ -5,8 +5,8 @@
 /// Distributions ship no provider header, so its few structures and functions are declared here, as
 /// layouts only. They are the same in rdma-core 40 to 65, except for the name of the registration
 /// symbol, for verbs_context_ops, which has a file of its own, and for how much verbs_context has
-/// grown. SRN_RDMA_CORE is the rdma-core version that is built for (44, 56, ...). It may be later than
-/// that of the installed verbs.h, of which nothing is used that has changed.
+/// grown. SRN_RDMA_CORE is the rdma-core version that is built for (44, 56, ...). It may be later
+/// than that of the installed verbs.h, of which nothing is used that has changed.
 #pragma once
 
 #include <infiniband/verbs.h>
