@@ -23,7 +23,7 @@ case_install()
 {
 	rm -rf "$WORK"
 	mkdir -p "$WORK"
-	cmake -S "$TOP/userspace-provider" -B "$WORK/build" -DSOFTRNIC_EXAMPLES=OFF \
+	cmake -S "$TOP/userspace-provider" -B "$WORK/build" -DSOFTRNIC_EXAMPLES=OFF -DSOFTRNIC_TOOLS=OFF \
 		-DCMAKE_INSTALL_PREFIX="$PREFIX"
 	cmake --install "$WORK/build/include"
 	documented_example > "$EXAMPLE"
