@@ -91,11 +91,12 @@ check: check-build ## everything: unit tests, fuzzing, all tests in the test mac
 .PHONY: check-build
 check-build: guest-module provider tests $(if $(T),$(filter previous-abi,$(T)),previous-abi) $(if $(T)$(OTHER_RELEASE),,fuzz-build siw-if-there)
 
+# "packages" takes too long to be one of the tests of "make check".
 .PHONY: test
-test: $(if $(K),debug-module,guest-module) tests $(filter previous-abi,$(T)) ## one test in the test machine, T=NAME: of tests/selftests or interop (K=uml: debug kernel)
+test: $(if $(filter packages,$(T)),deb $(B)/.deps-testmachine,$(if $(K),debug-module,guest-module) tests $(filter previous-abi,$(T))) ## one test in the test machine, T=NAME: of tests/selftests or interop (K=uml: debug kernel), or packages
 	@test -n "$(T)" || { echo "which test? make test T=NAME, one of:"; \
 		scripts/run-tests names; exit 2; }
-	@SRN_KERNEL=$(or $(K),stock) scripts/run-tests --verbose guest $(T)
+	@SRN_KERNEL=$(or $(K),stock) scripts/run-tests --verbose $(if $(filter packages,$(T)),packages,guest $(T))
 
 .PHONY: check-debug
 check-debug: debug-module tests $(if $(T),$(filter previous-abi,$(T)),previous-abi) ## tests of the test machine on a kernel that sees mistakes (K=uml, uml-smp, qemu, kcsan or trace; T='NAME …': not all)
