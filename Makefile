@@ -76,6 +76,10 @@ demo: guest-module provider ## see softrnic at work in the test machine: data, b
 shell: guest-module provider ## a root shell in the test machine with softrnic loaded
 	@$(MACHINE) shell
 
+.PHONY: deb
+deb: $(B)/.deps-userspace $(B)/.deps-deb ## build Debian packages in build/deb: module (DKMS), provider, tools, library
+	@scripts/deb
+
 .PHONY: install
 install: module provider ## install module, provider and softrnicctl on this host (DESTDIR=…, KDIR=…)
 	@test -n "$(KDIR)" -o -e "/lib/modules/$$(uname -r)/build" || { \
@@ -103,11 +107,12 @@ check-releases: $(B)/.deps-build ## all tests on each Debian release; goes on wh
 .PHONY: check-build
 check-build: guest-module provider tests $(if $(CHECK_T),$(filter previous-abi,$(CHECK_T)),previous-abi) $(if $(CHECK_T)$(OTHER_RELEASE),,fuzz-build siw-if-there)
 
+# "packages" takes too long to be one of the tests of "make check".
 .PHONY: test
-test: $(if $(K),debug-module,guest-module) tests $(filter previous-abi,$(T)) ## one test in the test machine, T=NAME: of tests/selftests or interop (K=uml: debug kernel; ARCH=arm64)
+test: $(if $(filter packages,$(T)),deb $(B)/.deps-testmachine,$(if $(K),debug-module,guest-module) tests $(filter previous-abi,$(T))) ## one test in the test machine, T=NAME: of tests/selftests or interop (K=uml: debug kernel; ARCH=arm64), or packages
 	@test -n "$(T)" || { echo "which test? make test T=NAME, one of:"; \
 		scripts/run-tests names; exit 2; }
-	@SRN_KERNEL=$(or $(K),stock) scripts/run-tests --verbose guest $(T)
+	@SRN_KERNEL=$(or $(K),stock) scripts/run-tests --verbose $(if $(filter packages,$(T)),packages,guest $(T))
 
 .PHONY: check-debug
 check-debug: debug-module tests $(if $(T),$(filter previous-abi,$(T)),previous-abi) ## tests of the test machine on a kernel that sees mistakes (K=uml, uml-smp, qemu, kcsan or trace; T='NAME …': not all)

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# Tests that run on this host: of the test machine itself, unit tests, fuzzers.
+# Tests that run on this host: of the test machine itself, unit tests, fuzzers, packages.
 
 seconds_since()
 {
@@ -56,4 +56,17 @@ test_fuzz()
 	result fuzz "$passed" "$failed" "$skipped" "$(seconds_since "$start")" "$reason"
 	grep -E '^(not )?ok ' "$log" | sed 's/^/        /' || true
 	((failed == 0)) || grep -A20 '^not ok' "$log" || true
+}
+
+# test_packages: those of "make deb", in a tree of the release.
+test_packages()
+{
+	local log=$LOGS/packages.log start=$EPOCHREALTIME status=0
+	local passed failed skipped reason
+	tests/packages/run.sh "$BUILD/packages" > "$log" 2>&1 || status=$?
+	read -r passed failed skipped reason < <(
+		awk -v status=$status -f scripts/run-tests.d/tap.awk "$log")
+	result packages "$passed" "$failed" "$skipped" "$(seconds_since "$start")" "$reason"
+	grep -E '^(not )?ok ' "$log" | sed 's/^/        /' || true
+	((failed == 0)) || grep -A40 '^not ok' "$log" || true
 }

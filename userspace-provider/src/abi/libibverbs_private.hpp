@@ -4,8 +4,9 @@
 ///
 /// Distributions ship no provider header, so its few structures and functions are declared here, as
 /// layouts only. They are the same in rdma-core 40 to 65, except for the name of the registration
-/// symbol and for verbs_context_ops, which has a file of its own. SRN_RDMA_CORE is the rdma-core
-/// version that is built against (44, 56, ...); the build takes it from pkg-config.
+/// symbol, for verbs_context_ops, which has a file of its own, and for how much verbs_context has
+/// grown. SRN_RDMA_CORE is the rdma-core version that is built for (44, 56, ...). It may be later
+/// than that of the installed verbs.h, of which nothing is used that has changed.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -135,9 +136,13 @@ struct verbs_qp {
     };
     std::uint32_t comp_mask;
     verbs_xrcd* xrcd;
+    // ibv_qp_ex grows while the private ABI stays the same. Wherever libibverbs looks for the two
+    // above, it finds the zero that they are in all our queue pairs.
+    std::uintptr_t room_for_growth[8];
 };
 
 void SRN_VERBS_REGISTER_DRIVER(const verbs_device_ops* ops);
+// For these a verbs_context begins where whole_verbs_context does.
 void* _verbs_init_and_alloc_context(ibv_device* device, int cmd_fd, std::size_t size,
                                     verbs_context* offset_in_object, std::uint32_t driver_id);
 void verbs_uninit_context(verbs_context* context);
@@ -172,6 +177,40 @@ int ibv_cmd_modify_qp_ex(ibv_qp*, ibv_qp_attr*, int mask, void* cmd, std::size_t
 int ibv_cmd_destroy_qp(ibv_qp*);
 
 }  // extern "C"
+
+namespace softrnic::provider {
+
+// verbs_context grows at its front, by operations, so that what was there keeps its place before
+// the end. By how many it has grown since rdma-core 40:
+#if SRN_RDMA_CORE >= 64
+inline constexpr std::size_t verbs_context_growth = 6;
+#elif SRN_RDMA_CORE >= 62
+inline constexpr std::size_t verbs_context_growth = 4;
+#elif SRN_RDMA_CORE >= 59
+inline constexpr std::size_t verbs_context_growth = 3;
+#else
+inline constexpr std::size_t verbs_context_growth = 0;
+#endif
+inline constexpr std::size_t verbs_context_size =
+    sizeof(ibv_context) + (40 + verbs_context_growth) * sizeof(verbs_unused_op);
+static_assert(sizeof(verbs_context) <= verbs_context_size,
+              "the installed verbs.h is newer than the rdma-core that is built for");
+
+// What libibverbs has in front of the verbs_context of the installed verbs.h.
+template <std::size_t count>
+struct later_verbs {
+    verbs_unused_op ops[count];
+};
+template <>
+struct later_verbs<0> {};
+
+// As libibverbs knows it; our contexts begin with it.
+struct whole_verbs_context
+    : later_verbs<(verbs_context_size - sizeof(verbs_context)) / sizeof(verbs_unused_op)>,
+      verbs_context {};
+static_assert(sizeof(whole_verbs_context) == verbs_context_size);
+
+}  // namespace softrnic::provider
 
 // Sizes that libibverbs itself was found to have; a header change that moves one breaks the build.
 static_assert(sizeof(void*) != 8 || sizeof(verbs_match_ent) == 24);

@@ -13,6 +13,11 @@
 namespace softrnic::provider {
 namespace {
 
+/// Where libibverbs has its verbs_context, which begins earlier than ours if it has grown.
+verbs_context* for_libibverbs(device_context* ctx) noexcept {
+    return reinterpret_cast<verbs_context*>(ctx);
+}
+
 /// Whether libibverbs put the operations where applications look for them. If its table had
 /// another order than ours, some public pointer would be another operation's.
 bool operations_in_place(const device_context& ctx, const verbs_context_ops& ours) noexcept {
@@ -52,7 +57,7 @@ int get_context(device_context& ctx, verbs_device& device) noexcept {
 
 int set_up(device_context& ctx, ibv_device* device) noexcept {
     if (const int error = get_context(ctx, *reinterpret_cast<verbs_device*>(device))) return error;
-    verbs_set_ops(&ctx, &provider_ops());
+    verbs_set_ops(for_libibverbs(&ctx), &provider_ops());
     if (operations_in_place(ctx, provider_ops())) return 0;
     // As libibverbs does when a driver does not fit: said even though nobody asked for a log,
     // since the only other sign would be a device that cannot be opened.
@@ -66,7 +71,7 @@ int set_up(device_context& ctx, ibv_device* device) noexcept {
 }  // namespace
 
 verbs_context* open_context(ibv_device* device, int cmd_fd, void* /*private_data*/) noexcept {
-    // verbs_context is its first base, so it lies at offset 0. On failure cmd_fd is closed.
+    // whole_verbs_context is its first base, so it lies at offset 0. On failure cmd_fd is closed.
     auto* ctx = static_cast<device_context*>(_verbs_init_and_alloc_context(
         device, cmd_fd, sizeof(device_context), nullptr, SRN_DRIVER_ID));
     if (ctx == nullptr) return nullptr;
@@ -74,12 +79,12 @@ verbs_context* open_context(ibv_device* device, int cmd_fd, void* /*private_data
         free_context(&ctx->context);
         return fail(error);
     }
-    return ctx;
+    return for_libibverbs(ctx);
 }
 
 void free_context(ibv_context* base) noexcept {
     device_context* ctx = context_of(base);
-    verbs_uninit_context(ctx);
+    verbs_uninit_context(for_libibverbs(ctx));
     std::free(ctx);
 }
 

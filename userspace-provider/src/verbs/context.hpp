@@ -13,7 +13,7 @@
 namespace softrnic::provider {
 
 /// libibverbs allocates it, zeroed, around its own verbs_context.
-struct device_context : verbs_context {
+struct device_context : whole_verbs_context {
     std::uint32_t device_number;
     std::uint32_t max_inline;
     std::uint64_t features;  ///< SRN_FEATURE_*

@@ -1,0 +1,221 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# usage: tests/packages/run.sh DIR
+#
+# Install, upgrade, remove and purge the packages of "make deb" in a fresh Debian tree of
+# SRN_RELEASE (bookworm), which is in DIR then, and boot it in the test machine, with two kernels one
+# after the other. Prints TAP. What apt and DKMS do runs in the tree on this host: there is a network,
+# and a compiler is 20 times as fast.
+set -euo pipefail
+export PATH=$PATH:/usr/sbin:/sbin
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+TOP=$(cd "$HERE/../.." && pwd)
+LIB=$TOP/scripts/testmachine.d
+# The helpers of scripts/testmachine want these.
+# shellcheck disable=SC2034
+RELEASE=${SRN_RELEASE:-bookworm} KERNEL=stock FORCE=''
+DIR=${1:?usage: tests/packages/run.sh DIR}
+OLD_VERSION=0.0.1
+
+# shellcheck source=scripts/testmachine.d/common.sh
+. "$LIB/common.sh"
+# shellcheck source=scripts/testmachine.d/build.sh
+. "$LIB/build.sh"
+
+COUNT=0 FAILED=0
+# result OK NAME: one test; what $LOG has is shown if it failed.
+LOG=$DIR/check.log
+# A folder for test machines, as scripts/testmachine has one in its cache.
+WORK=$DIR/cache/testmachine/$RELEASE TREE=$DIR/cache/testmachine/$RELEASE/tree
+result()
+{
+	COUNT=$((COUNT + 1))
+	if (($1)); then
+		echo "ok $COUNT - $2"
+	else
+		echo "not ok $COUNT - $2"
+		tail -n 40 "$LOG" | sed 's/^/# /'
+		FAILED=$((FAILED + 1))
+	fi
+}
+# check NAME COMMAND…: not as a condition, inside of which "set -e" does not act.
+check()
+{
+	local name=$1 status
+	shift
+	set +e
+	(set -e; "$@") > "$LOG" 2>&1 < /dev/null
+	status=$?
+	set -e
+	result $((status == 0)) "$name"
+}
+skip()
+{
+	COUNT=$((COUNT + 1))
+	echo "ok $COUNT - $1 # SKIP $2"
+}
+
+base_dir() { printf '%s/packages-%s\n' "$(cache_root)" "$RELEASE"; }
+base_key() { { cat "$HERE/packages" "$LIB/build.sh" && declare -f make_base kernels two_kernels; } | sha256sum | cut -d" " -f1; }
+
+# The releases of all kernels of the usual flavour whose image and headers the archive has.
+kernels()
+{
+	in_tree "$1" apt-cache pkgnames linux-headers- |
+		grep -E '^linux-headers-[0-9]+\.[0-9]+.*-amd64$' | grep -vE -- '-(rt|cloud)-' |
+		sed 's/^linux-headers-//' | sort -V | while read -r kernel; do
+		# Its name may be known and the package gone.
+		in_tree "$1" apt-cache policy "linux-image-$kernel" 2> /dev/null |
+			grep -q 'Candidate: [0-9]' && echo "$kernel"
+	done
+}
+
+# The kernel that users of the release have, and the newest other one: the older of them first.
+two_kernels()
+{
+	local usual
+	usual=$(newest_kernel "$1")
+	{
+		echo "$usual"
+		kernels "$1" | { grep -vxF -- "$usual" || true; } | tail -n 1
+	} | sort -V
+}
+
+# The tree with a kernel, without its headers. An initrd of the kernel's package is of no use here.
+make_base()
+{
+	build_step "debootstrap $RELEASE" make_tree "$1"
+	build_step "packages" install_packages "$1" "$HERE/packages"
+	two_kernels "$1" > "$1/kernels"
+	build_step "kernel" in_tree "$1" INITRD=No apt-get -qy install "linux-image-$(head -n 1 "$1/kernels")"
+}
+
+apt() { in_tree "$WORK" INITRD=No apt-get -qy -o APT::Install-Recommends=false "$@"; }
+
+# install_debs FOLDER: in the tree, with what they depend on.
+install_debs()
+{
+	local -a debs
+	rm -rf "$TREE/debs"
+	mkdir "$TREE/debs"
+	cp "$1"/*.deb "$TREE/debs/"
+	mapfile -t debs < <(cd "$TREE" && printf '/%s\n' debs/*.deb)
+	apt install "${debs[@]}"
+}
+
+# The module of that kernel that DKMS has built and installed.
+module_of() { find "$TREE/usr/lib/modules/$1/updates/dkms" -name 'softrnic.ko*' 2> /dev/null; }
+module_version_is()
+{
+	local module
+	module=$(module_of "$1")
+	echo "module of $1: $module"
+	[[ -n $module && $(modinfo -F version "$module") == "$2" ]]
+}
+no_module() { [[ -z $(module_of "$1") ]]; }
+signed()
+{
+	modinfo "$(module_of "$1")"
+	[[ $(modinfo -F signer "$(module_of "$1")") == "DKMS module signing key" ]]
+}
+
+says_no_headers() { grep -q "kernel headers for this kernel do" "$DIR/install.log"; }
+
+# boot KERNEL VERSION: the tree with that kernel, as a test machine of its own.
+boot()
+{
+	local kernel=$1
+	mkdir -p "$DIR/nothing-built"
+	echo "$kernel" > "$WORK/kernel-version"
+	extract_vmlinux "$TREE/boot/vmlinuz-$kernel" "$WORK/vmlinux"
+	unpacked_modules "$kernel"
+	make_initramfs "$WORK"
+	image_of_tree
+	machine_key > "$WORK/key"
+	VERSION=$2 SRN_ENV=VERSION SRN_CACHE=$DIR/cache SRN_BUILD=$DIR/nothing-built \
+		"$TOP/scripts/testmachine" run --release "$RELEASE" --out "$DIR/boot-$kernel" \
+		--timeout "${SRN_TIMEOUT:-300}" "$HERE/guest.sh"
+}
+
+# The machine has no network: make_image removes what only apt needs, which goes on afterwards.
+image_of_tree()
+{
+	local -a kept=(var/lib/apt/lists etc/apt/apt.conf.d/00host etc/resolv.conf)
+	tar -C "$TREE" -cf "$DIR/kept.tar" "${kept[@]}"
+	make_image "$WORK"
+	tar -C "$TREE" -xf "$DIR/kept.tar"
+	rm "$DIR/kept.tar"
+}
+
+# Guests have busybox in their initramfs, which loads no compressed module.
+unpacked_modules()
+{
+	find "$TREE/usr/lib/modules/$1/kernel" -name '*.ko.xz' -exec xz -d {} +
+	in_tree "$WORK" depmod "$1"
+}
+
+# What is left in the tree that has to do with softrnic.
+leftovers()
+{
+	find "$TREE" -xdev -name '*softrnic*' -printf '/%P\n'
+	grep -rl softrnic "$TREE/usr/lib/modules" "$TREE/var/lib/dpkg/status" || true
+}
+nothing_left() { [[ -z $(leftovers | tee /dev/stderr) ]]; }
+links_stay() { [[ -e $TREE/etc/softrnic/links.d/eth7 && ! -e $TREE/usr/sbin/softrnicctl ]]; }
+
+mkdir -p "$DIR"
+version=$(dpkg-deb -f "$TOP"/build/deb/softrnic-dkms_*.deb Version)
+"$TOP/scripts/deb" --version $OLD_VERSION "$DIR/old" > "$DIR/old.log" 2>&1
+is_current "$(base_dir)" "$(base_key)" ||
+	build_once "$(base_dir)" base_key make_base "a $RELEASE tree to install packages in"
+rm -rf --one-file-system "$WORK"
+mkdir -p "$WORK"
+cp -a "$(base_dir)/tree" "$TREE"
+mapfile -t all < "$(base_dir)/kernels"
+older=${all[0]} newer=${all[1]:-}
+
+echo "TAP version 13"
+check "apt installs version $OLD_VERSION without the kernel's headers" install_debs "$DIR/old"
+cp "$LOG" "$DIR/install.log"
+check "and DKMS says that they are missing" says_no_headers
+check "DKMS builds the module when they come: $older" apt install "linux-headers-$older"
+check "its version" module_version_is "$older" $OLD_VERSION
+check "it is signed by DKMS' key" signed "$older"
+check "$older boots; a link, and data" boot "$older" $OLD_VERSION
+
+if [[ -n $newer ]]; then
+	check "a kernel with another ABI is installed: $newer" \
+		apt install "linux-image-$newer" "linux-headers-$newer"
+	check "DKMS has built the module for it" module_version_is "$newer" $OLD_VERSION
+else
+	newer=$older
+	skip "a kernel with another ABI" "the archive has one kernel, $older"
+fi
+check "apt upgrades to $version" install_debs "$TOP/build/deb"
+check "DKMS has built the new version" module_version_is "$newer" "$version"
+check "$newer boots; a link, and data" boot "$newer" "$version"
+
+skip "a link that is enabled is there after a reboot" "the test machine has no systemd"
+
+cloud=${newer/%-amd64/-cloud-amd64}
+if in_tree "$WORK" apt-cache policy "linux-headers-$cloud" 2> /dev/null | grep -q 'Candidate: [0-9]'; then
+	check "a kernel without InfiniBand is installed: $cloud" \
+		apt install "linux-image-$cloud" "linux-headers-$cloud"
+	check "DKMS does not try to build for it" no_module "$cloud"
+else
+	skip "a kernel without InfiniBand" "the archive has no headers of $cloud"
+fi
+
+touch "$TREE/etc/softrnic/links.d/eth7"
+check "apt removes the packages" apt remove softrnic-dkms ibverbs-provider-softrnic softrnic-tools \
+	libsoftrnic-verbs-dev
+check "the links of the user stay" links_stay
+check "apt purges them" apt purge softrnic-dkms ibverbs-provider-softrnic softrnic-tools \
+	libsoftrnic-verbs-dev
+check "the links of the user stay" links_stay
+rm -rf "$TREE/etc/softrnic" "$TREE/debs"
+check "nothing else is left" nothing_left
+rm -rf --one-file-system "$WORK"
+echo "1..$COUNT"
+exit $((FAILED != 0))
