@@ -110,6 +110,13 @@ check_build_tools()
 	done
 }
 
+# The release that programs and libraries are of. With RELEASE=trixie-backports the kernel is that
+# of the backports, and everything else is of trixie.
+base_release()
+{
+	printf '%s\n' "${RELEASE%-backports}"
+}
+
 # A minimal Debian. Packages are kept beside the machine for the next build.
 make_tree()
 {
@@ -119,7 +126,7 @@ make_tree()
 	# What it mounts in the tree must not outlive it, however it ends.
 	unshare --mount --propagation private \
 		debootstrap --variant=minbase --cache-dir="$archives" \
-		--include=ca-certificates "$RELEASE" "$work/tree" "$MIRROR"
+		--include=ca-certificates "$(base_release)" "$work/tree" "$MIRROR"
 }
 
 # Run a command inside the tree with /proc, /sys and the package cache mounted,
@@ -144,16 +151,20 @@ in_tree()
 
 write_sources()
 {
-	printf 'deb %s %s main\n' "$MIRROR" "$RELEASE"
-	case $RELEASE in
+	local base
+	base=$(base_release)
+	printf 'deb %s %s main\n' "$MIRROR" "$base"
+	case $base in
 	sid | unstable) return ;;
 	esac
-	printf 'deb %s %s-updates main\n' "$MIRROR" "$RELEASE"
+	printf 'deb %s %s-updates main\n' "$MIRROR" "$base"
 	# It does not have all processors for as long as this host's, and libraries of both have to be
 	# of one version. Those that it always has are those with a machine.
 	if [[ -n $SECURITY_MIRROR && -n $QEMU_PROGRAM ]]; then
-		printf 'deb %s %s-security main\n' "$SECURITY_MIRROR" "$RELEASE"
+		printf 'deb %s %s-security main\n' "$SECURITY_MIRROR" "$base"
 	fi
+	# apt takes nothing from there that the release has, unless it is asked to.
+	[[ $RELEASE == "$base" ]] || printf 'deb %s %s main\n' "$MIRROR" "$RELEASE"
 }
 
 # install_packages WORK LIST-FILE [PACKAGE…]
@@ -211,10 +222,13 @@ install_kernel()
 	rm -rf "$work/kernel"
 }
 
-# Print the release of the kernel that linux-image-ARCH stands for.
+# Print the release of the kernel that linux-image-ARCH stands for: in the backports, where RELEASE
+# says so, else in what the release has, security updates included.
 newest_kernel()
 {
-	in_tree "$1" apt-cache depends "linux-image-$ARCH:$ARCH" |
+	local -a from=()
+	[[ $RELEASE == "$(base_release)" ]] || from=(-o APT::Default-Release="$RELEASE")
+	in_tree "$1" apt-cache "${from[@]}" depends "linux-image-$ARCH:$ARCH" |
 		sed -nE "s/^ *Depends: linux-(image|binary)-([0-9].*-$ARCH)(-unsigned)?(:$ARCH)?\$/\2/p" |
 		head -n 1
 }

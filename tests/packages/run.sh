@@ -20,8 +20,16 @@ OLD_VERSION=0.0.1
 
 # shellcheck source=scripts/testmachine.d/common.sh
 . "$LIB/common.sh"
+# shellcheck source=scripts/testmachine.d/arch.sh
+. "$LIB/arch.sh"
 # shellcheck source=scripts/testmachine.d/build.sh
 . "$LIB/build.sh"
+# shellcheck source=scripts/testmachine.d/foreign.sh
+. "$LIB/foreign.sh"
+
+# shellcheck disable=SC2034
+ARCH=$(host_arch)
+set_arch
 
 COUNT=0 FAILED=0
 # result OK NAME: one test; what $LOG has is shown if it failed.
