@@ -29,19 +29,19 @@ std::vector<std::string> names_in(const std::string& folder) {
 }
 
 std::map<std::string, bool> read_settings(const std::string& device) {
+    const std::string folder = settings_folder(device) + "/";
     std::map<std::string, bool> settings;
-    for (const std::string& name : names_in(settings_folder(device))) {
-        if (const auto value = read_line(settings_folder(device) + "/" + name))
-            settings[name] = *value != "0";
+    for (const std::string& name : names_in(folder)) {
+        if (const auto value = read_line(folder + name)) settings[name] = *value != "0";
     }
     return settings;
 }
 
 std::map<std::string, std::uint64_t> read_counters(const std::string& device) {
-    const std::string folder = devices + device + "/ports/1/hw_counters";
+    const std::string folder = devices + device + "/ports/1/hw_counters/";
     std::map<std::string, std::uint64_t> counters;
     for (const std::string& name : names_in(folder)) {
-        const auto text = read_line(folder + "/" + name);
+        const auto text = read_line(folder + name);
         std::uint64_t value = 0;
         // "lifespan" is no counter, but how old the values may be.
         if (!text || name == "lifespan") continue;
@@ -112,6 +112,7 @@ std::uint64_t link_report::sum(std::string_view begin, std::string_view end) con
 
 std::vector<link_report> report_links(const std::vector<link>& links, const wanted_links& wanted) {
     std::vector<link_report> reports;
+    reports.reserve(links.size() + wanted.links.size());
     for (const link& link : links) reports.push_back(report(link, wanted));
     for (const wanted_link& link : wanted.links) {
         if (link_named(links, link.name) != nullptr) continue;
