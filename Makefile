@@ -44,7 +44,7 @@ debug-module: $(B)/.deps-build machine ## build softrnic.ko for a debug kernel, 
 	@scripts/build-module "$$(scripts/debug-kernel build $(K_OR_UML))/build"
 
 .PHONY: provider
-provider: $(B)/.deps-userspace ## build the libibverbs provider, library examples and tools
+provider: $(B)/.deps-userspace ## build the libibverbs provider, softrnicctl and the library's examples
 	@$(IN_RELEASE) scripts/cmake-build userspace-provider $(B)/provider -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 
 .PHONY: tests
@@ -70,7 +70,7 @@ deb: $(B)/.deps-userspace $(B)/.deps-deb ## build Debian packages in build/deb: 
 	@scripts/deb
 
 .PHONY: install
-install: module provider ## install module and provider on this host (DESTDIR=…, KDIR=…)
+install: module provider ## install module, provider and softrnicctl on this host (DESTDIR=…, KDIR=…)
 	@test -n "$(KDIR)" -o -e "/lib/modules/$$(uname -r)/build" || { \
 		echo "no headers of the running kernel: apt install linux-headers-$$(uname -r), or KDIR=…"; \
 		exit 1; }

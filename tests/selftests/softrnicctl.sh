@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# timeout: 150
+# timeout: 300
 #
 # Every command of softrnicctl, done and refused. The machine has no systemd: a script of the same
 # name writes down what it is told, and the unit's commands are run as they stand in its file.
@@ -78,17 +78,19 @@ in_namespace()
 
 not_root() { setpriv --reuid 65534 --clear-groups "$@"; }
 
-# rdma-core's rules rename what is added.
+# A rule as rdma-core has it, which renames what is added.
 udev_renames()
 {
+	echo 'ACTION=="add", SUBSYSTEM=="infiniband", KERNEL=="srnu", \
+		PROGRAM="/usr/bin/rdma dev set %k name renamed0"' > /etc/udev/rules.d/60-renames.rules
 	/lib/systemd/systemd-udevd --daemon && wait_until 10 test -e /run/udev/control &&
-		rdma link add srnu type softrnic netdev d0 && wait_until 20 gone srnu
-	local renamed=$?
-	rdma link show
-	rdma link delete "$(rdma link show | sed -n 's,link \([^/]*\)/.*netdev d0.*,\1,p')"
-	((renamed == 0)) && softrnicctl add srnu d0 && exists srnu && udevadm settle && exists srnu &&
-		softrnicctl del srnu
+		rdma link add srnu type softrnic netdev d0 && wait_until 20 exists renamed0
 	local status=$?
+	rdma link show
+	softrnicctl del renamed0
+	((status == 0)) && softrnicctl add srnu d0 && gone renamed0 && exists srnu &&
+		udevadm settle && gone renamed0 && softrnicctl del srnu
+	status=$?
 	udevadm control --exit
 	return "$status"
 }
@@ -115,16 +117,17 @@ test_links()
 	run_check "a name is kept although udev renames" udev_renames
 }
 
-only_srn0() { [[ $(echo /sys/class/infiniband/*) == "/sys/class/infiniband/$OTHER /sys/class/infiniband/srn0" ]]; }
+only_srn0()
+{
+	(cd /sys/class/infiniband && [[ $(echo *) == "$OTHER srn0" ]])
+}
 
 add_without_module()
 {
-	mkdir -p /tmp/empty
-	softrnicctl del srn0 && modprobe -r softrnic && mount --bind /tmp/empty /lib/modules || return
-	refused_with 1 'module softrnic not found|Module softrnic not found' add srn0 v0
+	without_module || return
+	refused_with 1 'Module softrnic not found' add srn0 v0
 	local status=$?
-	umount /lib/modules
-	((status == 0)) && softrnicctl add srn0 v0
+	with_module && return "$status"
 }
 
 # ------------------------------------------------------------------ showing
@@ -240,7 +243,7 @@ was_told() { cat "$TOLD" && grep -qxF -- "--quiet --no-ask-password $*" "$TOLD";
 unit_command()
 {
 	local -a command
-	read -ra command < <(sed -n "s/^$1=//p" "$UNIT")
+	read -ra command <<< "$(sed -n "s/^$1=//p" "$UNIT")"
 	"${command[@]/"%I"/$2}"
 }
 
@@ -311,7 +314,8 @@ disabled()
 {
 	rm -f "$TOLD"
 	softrnicctl disable srn0 && was_told 'disable softrnic-link@v0.service' &&
-		[[ ! -e "$LINKS/srn0.conf" ]] && softrnicctl list | grep -qE '^srn0 .* no '
+		[[ ! -e "$LINKS/srn0.conf" ]] && softrnicctl list | grep -qE '^srn0 .* no ' &&
+		softrnicctl disable srn1 && softrnicctl disable srn2 && [[ -z $(ls "$LINKS") ]]
 }
 
 test_boot()
@@ -337,6 +341,214 @@ test_boot()
 	refused "disable: not enabled" 3 'no link called srn0 is enabled' disable srn0
 }
 
+# ------------------------------------------------------------------ doctor
+
+PROVIDER=$(echo /usr/lib/*-linux-gnu/libibverbs/libsoftrnic-rdmav*.so)
+LIBRARY=$(echo /usr/lib/*-linux-gnu/libibverbs.so.1)
+DRIVER=/etc/libibverbs.d/softrnic.driver
+MODULE=/lib/modules/$(uname -r)/updates/softrnic.ko
+
+# doctor STATUS PATTERN OPTION…: one of its lines.
+doctor()
+{
+	local status=$1 pattern=$2
+	shift 2
+	exits "$status" softrnicctl doctor "$@" > /tmp/doctor
+	local right=$?
+	cat /tmp/doctor
+	((right == 0)) && grep -qE -- "$pattern" /tmp/doctor
+}
+
+healthy() { doctor 0 '^ok +verbs: srn0 can be opened' && ! grep '^wrong' /tmp/doctor; }
+
+# ill PATTERN COMMAND… -- COMMAND…: doctor sees what the first does, until the second undoes it.
+ill()
+{
+	local pattern=$1 seen
+	local -a break=()
+	shift
+	while [[ $1 != -- ]]; do
+		break+=("$1")
+		shift
+	done
+	shift
+	"${break[@]}" || return
+	doctor 1 "^wrong +$pattern.*; mend by: ."
+	seen=$?
+	"$@" && ((seen == 0)) && healthy
+}
+
+hide_modules() { mkdir -p /tmp/empty && mount --bind /tmp/empty /lib/modules; }
+unhide_modules() { umount /lib/modules; }
+
+spoil() { cp -p "$1" /tmp/spoiled && truncate -s 5000 "$1"; }
+restore() { cp -p /tmp/spoiled "$1"; }
+
+# The module on the disk says that it is another one.
+other_module()
+{
+	cp -p "$MODULE" /tmp/spoiled &&
+		sed -i 's/srcversion=...../srcversion=00000/' "$MODULE"
+}
+
+without_module()
+{
+	softrnicctl del srn0 && modprobe -r softrnic && hide_modules
+}
+
+with_module()
+{
+	unhide_modules && softrnicctl add srn0 v0 && wait_ready srn0
+}
+
+# A program that listens by rdma_cm has a TCP port.
+port_is_taken()
+{
+	doctor 0 '^ok +port: 7174 on 10.3.0.1: it is free' --port 7174 || return
+	rping -s -a 10.3.0.1 -p 7174 > /dev/null 2>&1 &
+	wait_listening 7174 && doctor 1 '^wrong +port: 7174 on 10.3.0.1: it is in use' --port 7174
+	local status=$?
+	kill %% && wait %% 2> /dev/null
+	return "$status"
+}
+
+little_memlock()
+{
+	(
+		ulimit -l 64
+		doctor 1 '^wrong +memlock: .* 64 KiB'
+	)
+}
+
+# input_chain POLICY: a base chain of nf_tables, as nft makes it: 0 drops, 1 accepts.
+input_chain()
+{
+	python3 - "$1" <<- 'END'
+		import socket, struct, sys
+		def attr(kind, data):
+		    size = 4 + len(data)
+		    return struct.pack("HH", size, kind) + data + bytes(-size % 4)
+		def message(kind, flags, family, res, body=b""):
+		    body = struct.pack("!BBH", family, 0, res) + body
+		    return struct.pack("IHHII", 16 + len(body), kind, flags, 1, 0) + body
+		hook = attr(1, struct.pack("!I", 1)) + attr(2, struct.pack("!I", 0))
+		table = attr(1, b"filter\0")
+		chain = attr(1, b"filter\0") + attr(3, b"input\0") + attr(0x8004, hook) + \
+		    attr(5, struct.pack("!I", int(sys.argv[1]))) + attr(7, b"filter\0")
+		s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 12)
+		s.bind((0, 0))
+		s.send(message(16, 1, 0, 10) + message(0xa00, 0x401, 1, 0, table) +
+		       message(0xa03, 0x405, 1, 0, chain) + message(17, 1, 0, 10))
+		answer = s.recv(4096)
+		assert struct.unpack_from("i", answer, 16)[0] == 0, answer
+	END
+}
+
+no_chain()
+{
+	python3 - <<- 'END'
+		import socket, struct
+		def message(kind, flags, family, res, body=b""):
+		    body = struct.pack("!BBH", family, 0, res) + body
+		    return struct.pack("IHHII", 16 + len(body), kind, flags, 1, 0) + body
+		table = struct.pack("HH", 11, 1) + b"filter\0\0"
+		s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 12)
+		s.bind((0, 0))
+		s.send(message(16, 1, 0, 10) + message(0xa02, 5, 1, 0, table) + message(17, 1, 0, 10))
+		answer = s.recv(4096)
+		assert struct.unpack_from("i", answer, 16)[0] == 0, answer
+	END
+}
+
+firewall()
+{
+	input_chain 1 && doctor 0 '^ok +firewall: nothing drops' || return
+	not_root softrnicctl doctor | grep '^unknown +firewall: its rules cannot be read' -E || return
+	no_chain && ill 'firewall: the chain "inet filter input" drops all' input_chain 0 -- no_chain
+}
+
+unit_not_enabled()
+{
+	softrnicctl enable srn0 v0 && doctor 0 '^ok +boot: srn0 comes at boot' || return
+	touch /tmp/systemctl-fails
+	doctor 1 '^wrong +boot: srn0 has a file, but its unit is not enabled'
+	local status=$?
+	rm /tmp/systemctl-fails
+	softrnicctl disable srn0 && return "$status"
+}
+
+# if_module MODULE NAME COMMAND…: a test, where the kernel has that as a module.
+if_module()
+{
+	local name=$2
+	if modprobe -q "$1" && [[ -e /sys/module/$1/initstate ]]; then
+		run_check "$name" "${@:3}"
+	else
+		skip "$name" "$1 is no module of this kernel"
+	fi
+}
+
+test_doctor()
+{
+	run_check "doctor finds nothing wrong" healthy || return
+	run_check "doctor: without the provider" ill 'provider: .* there is no ' \
+		mv "$PROVIDER" /tmp/provider.so -- mv /tmp/provider.so "$PROVIDER"
+	run_check "doctor: the provider's driver file" ill 'provider: .* no file in /etc/libibverbs.d' \
+		mv "$DRIVER" /tmp/driver -- mv /tmp/driver "$DRIVER"
+	run_check "doctor: a provider for another libibverbs" ill 'provider: .* there is no ' \
+		mv "$PROVIDER" "${PROVIDER/rdmav/rdmav9}" -- mv "${PROVIDER/rdmav/rdmav9}" "$PROVIDER"
+	run_check "doctor: what it means for programs" ill 'verbs: srn0: libibverbs does not list it' \
+		mv "$PROVIDER" /tmp/provider.so -- mv /tmp/provider.so "$PROVIDER"
+	run_check "doctor: a spoiled provider" ill 'provider: it cannot be loaded' \
+		spoil "$PROVIDER" -- restore "$PROVIDER"
+	run_check "doctor: a program dies of it" ill 'verbs: a program that opens the links dies' \
+		spoil "$PROVIDER" -- restore "$PROVIDER"
+	run_check "doctor: without libibverbs" ill 'libibverbs: libibverbs.so.1: cannot open' \
+		mv "$LIBRARY" /tmp/library -- mv /tmp/library "$LIBRARY"
+	run_check "doctor: a module that is loaded only" ill 'module: .* and none is installed' \
+		hide_modules -- unhide_modules
+	run_check "doctor: another module is loaded" ill 'module: .*, another one, is installed' \
+		other_module -- restore "$MODULE"
+	run_check "doctor: a provider without its module" ill 'module: not installed' \
+		without_module -- with_module
+	run_check "doctor: without headers" ill 'headers: those of .* are not installed' \
+		without_module -- with_module
+	if_module rdma_ucm "doctor: rdma_ucm is not loaded" \
+		ill 'devices: /dev/infiniband/rdma_cm is not there' rmmod rdma_ucm -- modprobe rdma_ucm
+	run_check "doctor: the network device is down" ill 'link: srn0: v0 is down' \
+		ip link set v0 down -- ip link set v0 up
+	run_check "doctor: udev has renamed a link" ill 'names: udev has renamed a link' \
+		rdma dev set srn0 name iwx020000000001 -- rdma dev set iwx020000000001 name srn0
+	run_check "doctor: memory that may be pinned" little_memlock
+	run_check "doctor: a port" port_is_taken
+	if_module nf_tables "doctor: the firewall" firewall
+	run_check "doctor: a unit that is not enabled" unit_not_enabled
+}
+
+no_infiniband()
+{
+	rmmod rdma_ucm && hide_modules && doctor 1 '^wrong +kernel: .* has no rdma_ucm'
+	local status=$?
+	unhide_modules && modprobe rdma_ucm && return "$status"
+}
+
+# The kernel does not take this back.
+unsigned_module()
+{
+	local enforce=/sys/module/module/parameters/sig_enforce
+	modprobe -r softrnic && echo Y > "$enforce" && doctor 1 '^wrong +signature: .* it is not signed' &&
+		refused_with 1 'Key was rejected by service|Required key not available' add srn0 v0
+}
+
+test_signature()
+{
+	if [[ ! -e /sys/module/module/parameters/sig_enforce ]]; then
+		skip "doctor: the module is not signed" "this kernel never wants a signature"
+		return
+	fi
+	run_check "doctor: the module is not signed" unsigned_module
+}
+
 test_command_line()
 {
 	run_check "--help" softrnicctl --help
@@ -347,6 +559,7 @@ test_command_line()
 	refused "too many arguments" 2 'arguments do not make sense' del a b
 	refused "no such option" 2 'frob' list --frob
 	refused "an option of another command" 2 'does not know --json' del --json srn0
+	refused "no port" 2 'a port is a number' doctor --port 65536
 	run_check "an answer that cannot be written" exits 1 full_disk
 }
 
@@ -358,7 +571,10 @@ modprobe rdma_rxe && rdma link add $OTHER type rxe netdev v1
 test_links
 test_showing
 test_boot
+test_doctor
+if_module rdma_ucm "doctor: a kernel without InfiniBand" no_infiniband
 run_check "add without a module" add_without_module
 test_command_line
 rdma link delete $OTHER
+test_signature
 finish

@@ -31,7 +31,7 @@ offers()
 	failed=1
 }
 
-offers 'add del enable disable list status --help --version' ''
+offers 'add del enable disable list status doctor --help --version' ''
 offers 'del' de
 offers 'enable' en
 offers '' add ''
@@ -44,6 +44,8 @@ offers '' del srn0 ''
 offers 'srn0 srn1 --json' status ''
 offers 'srn0 srn1 --json' status --json ''
 offers '--json' list ''
+offers '--port' doctor ''
+offers '' doctor --port ''
 offers '' nonsense ''
 complete -p softrnicctl | grep -q -- '-F _softrnicctl softrnicctl' || failed=1
 exit "$failed"

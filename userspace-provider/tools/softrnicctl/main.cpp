@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdio>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "commands.hpp"
+#include "doctor.hpp"
 #include "link.hpp"
 #include "link_file.hpp"
 #include "output.hpp"
@@ -27,6 +31,7 @@ constexpr const char* help =
     "  disable NAME           delete a link; it does not come back at boot\n"
     "  list [--json]          all links\n"
     "  status [--json] [NAME] links in detail: state, counters, what is wrong and how to mend it\n"
+    "  doctor [--port PORT]   look for what is wrong on this host, and say how to mend it\n"
     "  --help, --version\n"
     "\n"
     "softrnicctl(8) says more.\n";
@@ -35,6 +40,7 @@ struct command_line {
     std::string command;
     std::vector<std::string> arguments;
     bool json = false;
+    std::optional<unsigned> port;
 };
 
 problem misused(const std::string& what) {
@@ -80,26 +86,46 @@ maybe_problem status(const command_line& line) {
     return print(status_as_text(shown, *all));
 }
 
+maybe_problem doctor(const command_line& line) {
+    const checks found = examine(line.port);
+    if (maybe_problem bad = print(checks_as_text(found))) return bad;
+    const std::size_t wrong = count_wrong(found);
+    if (wrong == 0) return std::nullopt;
+    return problem{.what = std::to_string(wrong) + (wrong == 1 ? " thing is" : " things are") +
+                           " wrong"};
+}
+
+/// A TCP port; nothing if the text is none.
+std::optional<unsigned> port_of(std::string_view text) {
+    constexpr unsigned most = 65535;
+    unsigned port = 0;
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), port);
+    if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || port < 1 ||
+        port > most)
+        return std::nullopt;
+    return port;
+}
+
 struct command {
     std::string_view name;
     std::size_t least, most;  ///< arguments
-    bool json;
+    std::string_view option;  ///< that it knows; empty: none
     maybe_problem (*run)(const command_line&);
 };
 
 constexpr std::array commands = {
-    command{"add", 2, 2, false,
+    command{"add", 2, 2, "",
             [](const command_line& line) { return add(line.arguments[0], line.arguments[1]); }},
-    command{"del", 1, 1, false, [](const command_line& line) { return del(line.arguments[0]); }},
-    command{"enable", 2, 2, false,
+    command{"del", 1, 1, "", [](const command_line& line) { return del(line.arguments[0]); }},
+    command{"enable", 2, 2, "",
             [](const command_line& line) { return enable(line.arguments[0], line.arguments[1]); }},
-    command{"disable", 1, 1, false,
+    command{"disable", 1, 1, "",
             [](const command_line& line) { return disable(line.arguments[0]); }},
-    command{"start", 1, 1, false,
-            [](const command_line& line) { return start(line.arguments[0]); }},
-    command{"stop", 1, 1, false, [](const command_line& line) { return stop(line.arguments[0]); }},
-    command{"list", 0, 0, true, list},
-    command{"status", 0, 1, true, status},
+    command{"start", 1, 1, "", [](const command_line& line) { return start(line.arguments[0]); }},
+    command{"stop", 1, 1, "", [](const command_line& line) { return stop(line.arguments[0]); }},
+    command{"list", 0, 0, "--json", list},
+    command{"status", 0, 1, "--json", status},
+    command{"doctor", 0, 0, "--port", doctor},
 };
 
 maybe_problem run(const command_line& line) {
@@ -112,7 +138,10 @@ maybe_problem run(const command_line& line) {
     if (given < found->least || given > found->most)
         return misused(line.command + ": " + std::to_string(given) +
                        " arguments do not make sense");
-    if (line.json && !found->json) return misused(line.command + " does not know --json");
+    if (line.json && found->option != "--json")
+        return misused(line.command + " does not know --json");
+    if (line.port && found->option != "--port")
+        return misused(line.command + " does not know --port");
     return found->run(line);
 }
 
@@ -129,12 +158,17 @@ int report(const problem& problem) {
 
 int main(int argc, char** argv) {
     constexpr std::array options = {option{"json", no_argument, nullptr, 'j'},
+                                    option{"port", required_argument, nullptr, 'p'},
                                     option{"help", no_argument, nullptr, 'h'},
                                     option{"version", no_argument, nullptr, 'V'}, option{}};
     command_line line;
     for (int c = 0; (c = getopt_long(argc, argv, "", options.data(), nullptr)) != -1;) {
         switch (c) {
             case 'j': line.json = true; break;
+            case 'p':
+                line.port = port_of(optarg);
+                if (!line.port) return report(misused("a port is a number from 1 to 65535"));
+                break;
             case 'h': std::fputs(help, stdout); return 0;
             case 'V': std::puts("softrnicctl " SOFTRNIC_VERSION); return 0;
             default: return report(misused("the command line makes no sense"));

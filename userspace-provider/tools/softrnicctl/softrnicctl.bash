@@ -23,11 +23,12 @@ _softrnicctl()
 		fi
 	done
 	case $command:$arguments in
-	:0) candidates='add del enable disable list status --help --version' ;;
+	:0) candidates='add del enable disable list status doctor --help --version' ;;
 	add:1 | enable:1) candidates=$(cd /sys/class/net && echo *) ;;
 	del:0 | disable:0) candidates=$(_softrnicctl_names) ;;
 	status:0) candidates="$(_softrnicctl_names) --json" ;;
 	list:0) candidates=--json ;;
+	doctor:0) [[ ${COMP_WORDS[COMP_CWORD - 1]} == --port ]] || candidates=--port ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$candidates" -- "$word")
 }

@@ -106,7 +106,7 @@ std::string one_link(const link_report& link, const std::vector<link_report>& al
     const std::vector<finding> found = diagnose(link, all);
     for (const finding& finding : found) {
         text += line("wrong", printable(finding.what));
-        text += line("mend by", finding.mend);
+        text += line("mend by", printable(finding.mend));
     }
     if (found.empty()) text += line("wrong", "nothing");
     return text;
