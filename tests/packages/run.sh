@@ -170,7 +170,7 @@ leftovers()
 	grep -rl softrnic "$TREE/usr/lib/modules" "$TREE/var/lib/dpkg/status" || true
 }
 nothing_left() { [[ -z $(leftovers | tee /dev/stderr) ]]; }
-links_stay() { [[ -e $TREE/etc/softrnic/links.d/eth7 && ! -e $TREE/usr/sbin/softrnicctl ]]; }
+links_stay() { [[ -e $TREE/etc/softrnic/links.d/srn7.conf && ! -e $TREE/usr/sbin/softrnicctl ]]; }
 
 mkdir -p "$DIR"
 version=$(dpkg-deb -f "$TOP"/build/deb/softrnic-dkms_*.deb Version)
@@ -215,7 +215,7 @@ else
 	skip "a kernel without InfiniBand" "the archive has no headers of $cloud"
 fi
 
-touch "$TREE/etc/softrnic/links.d/eth7"
+touch "$TREE/etc/softrnic/links.d/srn7.conf"
 check "apt removes the packages" apt remove softrnic-dkms ibverbs-provider-softrnic softrnic-tools \
 	libsoftrnic-verbs-dev
 check "the links of the user stay" links_stay
