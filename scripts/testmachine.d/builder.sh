@@ -83,6 +83,7 @@ run_in_release()
 		tree=$1 top=$2 build=$3 dir=$4 cross=$5
 		shift 5
 		mount -t proc proc "$tree/proc"
+		mount -t sysfs -o ro sysfs "$tree/sys"
 		mount --rbind /dev "$tree/dev"
 		for folder in "$top" "$build"; do
 			mkdir -p "$folder" "$tree$folder"

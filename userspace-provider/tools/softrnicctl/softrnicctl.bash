@@ -24,7 +24,7 @@ _softrnicctl()
 	done
 	case $command:$arguments in
 	:0) candidates='add del enable disable list status doctor --help --version' ;;
-	add:1 | enable:1) candidates=$(cd /sys/class/net && echo *) ;;
+	add:1 | enable:1) candidates=$(cd /sys/class/net 2> /dev/null && echo *) ;;
 	del:0 | disable:0) candidates=$(_softrnicctl_names) ;;
 	status:0) candidates="$(_softrnicctl_names) --json" ;;
 	list:0) candidates=--json ;;
