@@ -37,7 +37,8 @@ static inline struct ib_mr *srn_compat_reg_user_mr(struct ib_pd *pd, u64 start, 
 
 /*
  * Newer kernels tell of ports that come up and go down themselves, but not those of bonds. The
- * notifier of verbs/rdma_link.c tells of all of them, on all kernels, so the core has nothing to do.
+ * notifier of verbs/rdma_link.c tells of all of them, on all kernels. So the core has nothing to
+ * do.
  */
 #ifdef SRN_HAVE_REPORT_PORT_EVENT
 static inline void srn_compat_report_port_event(struct ib_device *ibdev, struct net_device *netdev,

@@ -108,7 +108,7 @@ int srn_sock_create(struct net *net, int family, struct socket **sock)
  *
  * A socket's own fragment has 32 KiB, which an idle connection keeps. A caller that sends with a
  * shared fragment is never in the middle of another socket's sendmsg. It must not wait for memory
- * to be written back all the same, and has to see to that itself: TCP may ask for a socket that may.
+ * to be written back all the same, and has to see to that itself: TCP may want a socket that may.
  *
  * Context: process, sleeps for the socket lock.
  */
