@@ -226,9 +226,9 @@ install_kernel()
 # says so, else in what the release has, security updates included.
 newest_kernel()
 {
-	local -a from=()
-	[[ $RELEASE == "$(base_release)" ]] || from=(-o APT::Default-Release="$RELEASE")
-	in_tree "$1" apt-cache "${from[@]}" depends "linux-image-$ARCH:$ARCH" |
+	local -a options=()
+	[[ $RELEASE == "$(base_release)" ]] || options=(-o APT::Default-Release="$RELEASE")
+	in_tree "$1" apt-cache "${options[@]}" depends "linux-image-$ARCH:$ARCH" |
 		sed -nE "s/^ *Depends: linux-(image|binary)-([0-9].*-$ARCH)(-unsigned)?(:$ARCH)?\$/\2/p" |
 		head -n 1
 }
