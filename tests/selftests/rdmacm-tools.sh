@@ -137,6 +137,19 @@ test_rsockets()
 		rstream -s $OWN4 -S 4096 -I 20 -C 5 -T v
 }
 
+# From rdma-core 52 on it binds a TCP socket to the address and port of its RDMA listener, and ends
+# without a word if it cannot. Over TCP of the host that is one and the same port.
+test_cmtime()
+{
+	if cmtime -h 2>&1 | grep -q "socket baseline"; then
+		skip "cmtime, 50 connections" \
+			"wants the TCP port of its RDMA listener for itself as well"
+		return
+	fi
+	SERVER_STATUS_COUNTS='' pair "cmtime, 50 connections" 7471 \
+		in_b cmtime -b $B4 -c 50 -- in_a cmtime -s $B4 -c 50
+}
+
 test_rest()
 {
 	pair "ucmatose" 7471 in_b ucmatose -b $B4 -- in_a ucmatose -s $B4
@@ -145,8 +158,7 @@ test_rest()
 	pair "ucmatose, IPv6, messages of 5000 bytes" 7471 \
 		in_b ucmatose -f ipv6 -b $B6 -c 4 -S 5000 -- \
 		in_a ucmatose -f ipv6 -s $B6 -c 4 -S 5000
-	SERVER_STATUS_COUNTS='' pair "cmtime, 50 connections" 7471 \
-		in_b cmtime -b $B4 -c 50 -- in_a cmtime -s $B4 -c 50
+	test_cmtime
 	pair "rdma_server and rdma_client" 7471 in_b rdma_server -s $B4 -- \
 		in_a rdma_client -s $B4
 	pair "rdma_server and rdma_client, IPv6" 7471 in_b rdma_server -s $B6 -- \
