@@ -12,14 +12,11 @@
 . lib/howto.sh
 . lib/ends.sh
 . lib/memory.sh
+. lib/diskwork.sh
 
 # shellcheck disable=SC2034  # lib/howto.sh uses it
 HOWTO=howto-iser.md
-DATA=/tmp/data BACK=/tmp/back
-FIO_MIB=8 FIO_LOOPS=1 FIO_LIMIT=200
-[[ -z ${FULL:-} ]] || FIO_MIB=32 FIO_LOOPS=6 FIO_LIMIT=1200
-# Between two emulated machines each packet takes its time.
-[[ -z $ROLE ]] || FIO_LOOPS=1
+DATA=/tmp/data
 export DISK=/dev/loop0 IQN=iqn.2026-01.org.example:disk1
 
 offered_disk()
@@ -47,6 +44,9 @@ logged_in()
 	[[ -b /dev/$NAMED ]]
 }
 
+the_disk() { echo "/dev/$NAMED"; }
+disk_statistics() { echo "/sys/block/$NAMED/stat"; }
+
 # An answer of the disk itself, which waits as long as the session is down.
 answers()
 {
@@ -61,40 +61,6 @@ gone()
 login()
 {
 	howto client login && wait_until 30 logged_in
-}
-
-round_trip()
-{
-	dd if="$DATA" of="/dev/$NAMED" bs=256k oflag=direct &&
-		dd if="/dev/$NAMED" of="$BACK" bs=1M count=8 iflag=direct && cmp "$DATA" "$BACK"
-}
-
-# Behind what round_trip writes.
-verified_load()
-{
-	timeout -k 5 "$FIO_LIMIT" fio --name=verify --filename="/dev/$NAMED" --rw=randrw \
-		--bsrange=512-128k --direct=1 --ioengine=libaio --iodepth=16 --numjobs=2 \
-		--size="${FIO_MIB}m" --offset=16m --offset_increment=32m --verify=crc32c \
-		--verify_fatal=1 --verify_backlog=64 --loops="${1:-$FIO_LOOPS}" --group_reporting
-}
-
-load_through()
-{
-	local load status=0
-	verified_load 2 > /tmp/fio.log 2>&1 &
-	load=$!
-	wait_until 30 io_in_flight || status="no requests in flight"
-	"$@" || status="failed: $*"
-	wait "$load" || status="fio: $(cat /tmp/fio.log)"
-	echo "$status"
-	[[ $status == 0 ]]
-}
-
-io_in_flight()
-{
-	local counts
-	read -ra counts < "/sys/block/$NAMED/stat"
-	((counts[8] > 0))
 }
 
 file_system()

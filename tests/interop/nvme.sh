@@ -12,14 +12,11 @@
 . lib/howto.sh
 . lib/ends.sh
 . lib/memory.sh
+. lib/diskwork.sh
 
 # shellcheck disable=SC2034  # lib/howto.sh uses it
 HOWTO=howto-nvme-rdma.md
-NAMESPACE=/dev/nvme0n1 DATA=/tmp/data BACK=/tmp/back
-FIO_MIB=8 FIO_LOOPS=1 FIO_LIMIT=200
-[[ -z ${FULL:-} ]] || FIO_MIB=32 FIO_LOOPS=6 FIO_LIMIT=1200
-# Between two emulated machines each packet takes its time.
-[[ -z $ROLE ]] || FIO_LOOPS=1
+NAMESPACE=/dev/nvme0n1 DATA=/tmp/data
 export DISK=/dev/loop0
 
 offered_disk()
@@ -40,6 +37,11 @@ connected()
 	state_is live && [[ -b $NAMESPACE ]]
 }
 
+the_disk() { echo "$NAMESPACE"; }
+
+# The path's own: those of the disk above it know of nothing in flight.
+disk_statistics() { compgen -G '/sys/class/nvme/nvme0/nvme0*n1/stat'; }
+
 gone()
 {
 	[[ ! -e /sys/class/nvme-fabrics/ctl/nvme0 && ! -b $NAMESPACE ]]
@@ -48,41 +50,6 @@ gone()
 connect()
 {
 	howto client connect && wait_until 30 connected
-}
-
-round_trip()
-{
-	dd if="$DATA" of="$NAMESPACE" bs=256k oflag=direct &&
-		dd if="$NAMESPACE" of="$BACK" bs=1M count=8 iflag=direct && cmp "$DATA" "$BACK"
-}
-
-# Behind what round_trip writes. Two processes, so two of the controller's queues.
-verified_load()
-{
-	timeout -k 5 "$FIO_LIMIT" fio --name=verify --filename="$NAMESPACE" --rw=randrw --bsrange=512-128k \
-		--direct=1 --ioengine=libaio --iodepth=16 --numjobs=2 --size="${FIO_MIB}m" \
-		--offset=16m --offset_increment=32m --verify=crc32c --verify_fatal=1 \
-		--verify_backlog=64 --loops="${1:-$FIO_LOOPS}" --group_reporting
-}
-
-load_through()
-{
-	local load status=0
-	verified_load 2 > /tmp/fio.log 2>&1 &
-	load=$!
-	wait_until 30 io_in_flight || status="no requests in flight"
-	"$@" || status="failed: $*"
-	wait "$load" || status="fio: $(cat /tmp/fio.log)"
-	echo "$status"
-	[[ $status == 0 ]]
-}
-
-# The path's own statistics: those of the disk above it know of nothing in flight.
-io_in_flight()
-{
-	local counts
-	read -ra counts <<< "$(cat /sys/class/nvme/nvme0/nvme0*n1/stat)"
-	((counts[8] > 0))
 }
 
 three_resets()

@@ -8,18 +8,19 @@
 # ib_srpt then frees a cache that it does not have, and the kernel warns about it.
 . lib/ktap.sh
 . lib/topology.sh
+. lib/diskwork.sh
 
 ADDRESS=10.1.0.1 PORT=5555 DISK=/dev/loop0
 TARGET=/sys/kernel/config/target
 DISK1=$TARGET/core/iblock_0/disk1 CM_PORT=$TARGET/srpt/discovery_auth/rdma_cm_port
-DATA=/tmp/data BACK=/tmp/back
+DATA=/tmp/data
 
 target()
 {
 	local guid tpg
 	modprobe -a loop configfs target_core_mod target_core_iblock || return
 	mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config
-	truncate -s 64M /tmp/srp.img && losetup "$DISK" /tmp/srp.img || return
+	truncate -s 96M /tmp/srp.img && losetup "$DISK" /tmp/srp.img || return
 	mkdir -p "$DISK1"
 	echo "udev_path=$DISK" > "$DISK1/control"
 	echo 1 > "$DISK1/enable"
@@ -60,23 +61,11 @@ disk_there()
 	[[ -b /dev/$NAMED ]]
 }
 
+the_disk() { echo "/dev/$NAMED"; }
+
 gone()
 {
 	! compgen -G '/sys/block/sd*' > /dev/null
-}
-
-round_trip()
-{
-	dd if="$DATA" of="/dev/$NAMED" bs=256k oflag=direct &&
-		dd if="/dev/$NAMED" of="$BACK" bs=1M count=8 iflag=direct && cmp "$DATA" "$BACK"
-}
-
-verified_load()
-{
-	timeout -k 5 150 fio --name=verify --filename="/dev/$NAMED" --rw=randrw \
-		--bsrange=512-128k --direct=1 --ioengine=libaio --iodepth=16 --numjobs=2 \
-		--size=8m --offset=16m --offset_increment=16m --verify=crc32c \
-		--verify_fatal=1 --verify_backlog=64 --group_reporting
 }
 
 # The initiator finds out by its next request, and logs in again.
