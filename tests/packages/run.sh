@@ -26,6 +26,8 @@ OLD_VERSION=0.0.1
 . "$LIB/build.sh"
 # shellcheck source=scripts/testmachine.d/foreign.sh
 . "$LIB/foreign.sh"
+# shellcheck source=tests/packages/reboot.sh
+. "$HERE/reboot.sh"
 
 # shellcheck disable=SC2034
 ARCH=$(host_arch)
@@ -203,7 +205,9 @@ check "apt upgrades to $version" install_debs "$TOP/build/deb"
 check "DKMS has built the new version" module_version_is "$newer" "$version"
 check "$newer boots; a link, and data" boot "$newer" "$version"
 
-skip "a link that is enabled is there after a reboot" "the test machine has no systemd"
+check "a machine with systemd" prepare_reboots "$DIR/systemd"
+check "softrnicctl enables a link in it" after_boot "$DIR/systemd" before
+check "it is there after a reboot; data, and it is disabled" after_boot "$DIR/systemd" after
 
 skip "DKMS does not try to build for a kernel without InfiniBand" "the archive has no such kernel"
 
