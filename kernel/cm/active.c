@@ -14,7 +14,7 @@
 #include "../stream/sock.h"
 #include "active.h"
 #include "claim.h"
-#include "handshake.h"
+#include "../stream/handshake.h"
 #include "report.h"
 
 #define CONNECT_TIMEOUT	(15 * HZ)
@@ -24,7 +24,8 @@ static enum srn_counter failure_counter(const struct srn_ep *ep, int status)
 {
 	switch (status) {
 	case -ECONNREFUSED:
-		return ep->frame.reject ? SRN_COUNT_CONNECT_REJECTED : SRN_COUNT_CONNECT_REFUSED;
+		return ep->peer.frame.reject ? SRN_COUNT_CONNECT_REJECTED :
+					       SRN_COUNT_CONNECT_REFUSED;
 	case -ETIMEDOUT:
 		return SRN_COUNT_CONNECT_TIMEOUTS;
 	default:
@@ -93,7 +94,7 @@ static int start_connect(struct srn_ep *ep, bool any_port)
 	if (ret)
 		return ret;
 	ep->state = SRN_EP_CONNECTING;
-	ep->have = 0;
+	ep->peer.have = 0;
 	srn_ep_hook(ep);
 	ret = kernel_connect(ep->sock, srn_sockaddr(&remote), address_len(&remote),
 			     O_NONBLOCK);
@@ -142,7 +143,7 @@ static int send_request(struct srn_ep *ep)
 		.ord = ep->ord,
 	};
 
-	return srn_handshake_send(ep, &f, ep->private_data, ep->private_len);
+	return srn_handshake_send(ep->sock, &f, ep->private_data, ep->private_len);
 }
 
 /*
@@ -152,7 +153,7 @@ static int send_request(struct srn_ep *ep)
  */
 static bool fall_back(struct srn_ep *ep)
 {
-	if (ep->revision < 2 || ep->have || ep->private_len > SRN_MPA_MAX_PRIVATE)
+	if (ep->revision < 2 || ep->peer.have || ep->private_len > SRN_MPA_MAX_PRIVATE)
 		return false;
 	ep->revision = 1;
 	return !connect_from_any_port(ep);
@@ -169,7 +170,7 @@ static void refuse_reply(struct srn_ep *ep, u8 ecode)
 	u32 len;
 
 	len = srn_rdmap_put_terminate(payload, code, NULL, 0, NULL);
-	srn_framer_init(&framer, ep->crc || ep->frame.crc, ep->frame.markers);
+	srn_framer_init(&framer, ep->crc || ep->peer.frame.crc, ep->peer.frame.markers);
 	iov.iov_base = fpdu;
 	iov.iov_len = srn_frame_terminate(&framer, fpdu, payload, len);
 	kernel_sendmsg(ep->sock, &msg, &iov, 1, iov.iov_len);
@@ -192,7 +193,7 @@ static enum srn_rtr choose_rtr(const struct srn_mpa_frame *f, u32 ord)
  */
 static u8 negotiate(struct srn_ep *ep, struct srn_conn_params *conn, const char **reason)
 {
-	const struct srn_mpa_frame *f = &ep->frame;
+	const struct srn_mpa_frame *f = &ep->peer.frame;
 
 	*conn = (struct srn_conn_params){
 		.crc = ep->crc || f->crc, .tx_markers = f->markers, .rx_markers = ep->markers,
@@ -220,7 +221,7 @@ static u8 negotiate(struct srn_ep *ep, struct srn_conn_params *conn, const char 
 /* In a Reject the peer may say which depths it would have needed. RFC 6581 section 9.1. */
 static void note_depths_of_reject(struct srn_ep *ep)
 {
-	const struct srn_mpa_frame *f = &ep->frame;
+	const struct srn_mpa_frame *f = &ep->peer.frame;
 
 	if (!f->enhanced)
 		return;
@@ -237,13 +238,13 @@ static void handle_reply(struct srn_ep *ep)
 	u8 ecode;
 	int ret;
 
-	if (ep->frame.revision > ep->revision) {
+	if (ep->peer.frame.revision > ep->revision) {
 		srn_ep_notice(ep, "connect: peer replies with unknown MPA revision %u\n",
-			      ep->frame.revision);
+			      ep->peer.frame.revision);
 		connect_failed(ep, -EPROTO);
 		return;
 	}
-	if (ep->frame.reject) {
+	if (ep->peer.frame.reject) {
 		note_depths_of_reject(ep);
 		connect_failed(ep, -ECONNREFUSED);
 		return;
@@ -308,7 +309,7 @@ static void connecting(struct srn_ep *ep)
 
 static void wait_reply(struct srn_ep *ep)
 {
-	int ret = srn_handshake_read(ep, true);
+	int ret = srn_handshake_read(&ep->peer, ep->sock, true);
 
 	if (!ret) {
 		handle_reply(ep);

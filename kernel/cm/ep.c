@@ -110,8 +110,7 @@ struct srn_ep *srn_ep_alloc(struct srn_device *dev, const struct srn_ep_kind *ki
 	if (!ep->reporter)
 		goto err_ep;
 	if (state != SRN_EP_LISTENING) {
-		ep->in = kmalloc(SRN_MPA_FRAME + SRN_MPA_MAX_PRIVATE, GFP_KERNEL);
-		if (!ep->in)
+		if (srn_handshake_init(&ep->peer, GFP_KERNEL))
 			goto err_reporter;
 	}
 	ep->dev = dev;
@@ -159,7 +158,7 @@ static void ep_free(struct kref *ref)
 		srn_ep_put(ep->listener);
 	srn_reporter_put(ep->reporter);
 	kfree(ep->private_data);
-	kfree(ep->in);
+	srn_handshake_exit(&ep->peer);
 	kfree(ep);
 }
 

@@ -25,8 +25,6 @@
 #ifndef SRN_EP_H
 #define SRN_EP_H
 
-#include <linux/in.h>
-#include <linux/in6.h>
 #include <linux/kref.h>
 #include <linux/mutex.h>
 #include <linux/workqueue.h>
@@ -34,7 +32,8 @@
 
 #include "../device/device.h"
 #include "../qp/qp.h"
-#include "../wire/mpa.h"
+#include "../stream/address.h"
+#include "../stream/handshake.h"
 #include "reporter.h"
 
 struct srn_port;
@@ -48,13 +47,6 @@ enum srn_ep_state {
 	SRN_EP_ENDED,
 	SRN_EP_LISTENING,
 	SRN_EP_CLOSED,
-};
-
-/* An address of a connection, in a quarter of the room of a sockaddr_storage. */
-union srn_address {
-	sa_family_t family;
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
 };
 
 struct srn_ep;
@@ -113,9 +105,7 @@ struct srn_ep {
 	u16 private_len;		/* active: ULP private data for the request */
 	u8 *private_data;
 
-	struct srn_mpa_frame frame;	/* the peer's, decoded once it has come */
-	u32 have;			/* bytes at @in */
-	u8 *in;				/* the peer's frame; kept until the consumer was told */
+	struct srn_handshake peer;	/* its room is kept until the consumer was told */
 
 	struct srn_ep *listener;	/* passive: where it came from, with a reference */
 	struct srn_port *port;		/* listener: port that it listens at */

@@ -8,7 +8,7 @@
 #include "../stream/service.h"
 #include "../stream/sock.h"
 #include "claim.h"
-#include "handshake.h"
+#include "../stream/handshake.h"
 #include "passive.h"
 #include "report.h"
 
@@ -84,7 +84,7 @@ static void request_reported(struct srn_ep *ep)
 
 static void handle_request(struct srn_ep *ep)
 {
-	const struct srn_mpa_frame *f = &ep->frame;
+	const struct srn_mpa_frame *f = &ep->peer.frame;
 	int ret;
 
 	if (f->revision > 2) {
@@ -138,7 +138,7 @@ static void passive_work(struct srn_ep *ep)
 		drop(ep, "no request in time");
 		return;
 	}
-	ret = srn_handshake_read(ep, false);
+	ret = srn_handshake_read(&ep->peer, ep->sock, false);
 	if (!ret)
 		handle_request(ep);
 	else if (ret != -EAGAIN)
@@ -219,7 +219,7 @@ void srn_passive_start(struct srn_ep *listener, struct socket *sock)
 
 static int send_reply(struct srn_ep *ep, bool reject, bool crc, const void *data, u32 len)
 {
-	const struct srn_mpa_frame *req = &ep->frame;
+	const struct srn_mpa_frame *req = &ep->peer.frame;
 	/* A peer that asks for no RTR message that we know is offered all. RFC 6581 section 9.2. */
 	bool any = req->peer_to_peer && !req->rtr_send && !req->rtr_write && !req->rtr_read;
 	struct srn_mpa_frame f = {
@@ -237,26 +237,26 @@ static int send_reply(struct srn_ep *ep, bool reject, bool crc, const void *data
 		.ord = req->ird == SRN_MPA_NO_DEPTH ? SRN_MPA_NO_DEPTH : ep->ord,
 	};
 
-	return srn_handshake_send(ep, &f, data, len);
+	return srn_handshake_send(ep->sock, &f, data, len);
 }
 
 static u32 max_private(const struct srn_ep *ep)
 {
-	return SRN_MPA_MAX_PRIVATE - (ep->frame.enhanced ? SRN_MPA_ENHANCED : 0);
+	return SRN_MPA_MAX_PRIVATE - (ep->peer.frame.enhanced ? SRN_MPA_ENHANCED : 0);
 }
 
 static int accept_request(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 {
 	struct srn_conn_params conn = {
-		.crc = READ_ONCE(ep->dev->crc) || ep->frame.crc,
-		.tx_markers = ep->frame.markers,
+		.crc = READ_ONCE(ep->dev->crc) || ep->peer.frame.crc,
+		.tx_markers = ep->peer.frame.markers,
 		.rx_markers = READ_ONCE(ep->dev->markers),
 		/*
 		 * The initiator sends first: RFC 5044 section 7.1.2, rule 4. In the peer-to-peer
 		 * model MPA makes it do so; otherwise its ULP does, if it knows that rule.
 		 */
-		.hold_tx = ep->frame.peer_to_peer ? SRN_HOLD : SRN_HOLD_FOR_A_WHILE,
-		.rtr_send_may_come = ep->frame.peer_to_peer,
+		.hold_tx = ep->peer.frame.peer_to_peer ? SRN_HOLD : SRN_HOLD_FOR_A_WHILE,
+		.rtr_send_may_come = ep->peer.frame.peer_to_peer,
 	};
 	int ret;
 
@@ -270,7 +270,7 @@ static int accept_request(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_c
 	ep->ord = min_t(u32, param->ord, ep->ord);
 	ep->ird = min_t(u32, param->ird, SRN_MAX_READ_DEPTH);
 	/* The initiator may choose a Read as its first message. */
-	if (ep->frame.peer_to_peer)
+	if (ep->peer.frame.peer_to_peer)
 		ep->ird = max(ep->ird, 1u);
 	conn.ird = ep->ird;
 	conn.ord = ep->ord;
@@ -328,7 +328,8 @@ int srn_passive_reject(struct iw_cm_id *cm_id, const void *data, u8 len)
 	mutex_lock(&ep->lock);
 	if (ep->state == SRN_EP_REQUESTED) {
 		srn_count(ep->dev->counters, SRN_COUNT_REJECTS);
-		ret = send_reply(ep, true, READ_ONCE(ep->dev->crc) || ep->frame.crc, data, len);
+		ret = send_reply(ep, true, READ_ONCE(ep->dev->crc) || ep->peer.frame.crc, data,
+				 len);
 		srn_ep_close(ep, true);
 	}
 	srn_ep_unlock(ep);

@@ -49,10 +49,11 @@ static_assert(2 * PRIVATE_PART >= MAX_PRIVATE);
 
 static void *private_data(const struct srn_ep *ep, u8 *len)
 {
-	u32 head = SRN_MPA_FRAME + (ep->frame.enhanced ? SRN_MPA_ENHANCED : 0);
+	u32 all;
+	u8 *data = srn_handshake_private(&ep->peer, &all);
 
-	*len = ep->in && ep->have > head ? min_t(u32, ep->have - head, MAX_PRIVATE) : 0;
-	return *len ? ep->in + head : NULL;
+	*len = min_t(u32, all, MAX_PRIVATE);
+	return data;
 }
 
 static void event_address(struct sockaddr_storage *to, const union srn_address *known,
@@ -364,7 +365,7 @@ static void tell_request(struct srn_ep *ep)
 		event.provider_data = cm_id->provider_data;
 		event.private_data = private_data(ep, &event.private_data_len);
 		ret = listener->consumer(cm_id, &event);
-		kfree(xchg(&ep->in, NULL));
+		kfree(xchg(&ep->peer.in, NULL));
 	}
 	if (ret) {
 		iw_cm_reject(cm_id, NULL, 0);
@@ -425,7 +426,7 @@ static void tell_connected(struct srn_ep *ep)
 		event.private_data = private_data(ep, &event.private_data_len);
 	}
 	ret = ep->consumer(cm_id, &event);
-	kfree(xchg(&ep->in, NULL));
+	kfree(xchg(&ep->peer.in, NULL));
 	srn_claim_end(ep);
 	if (ret)
 		destroy_unwanted(ep, cm_id);

@@ -18,6 +18,13 @@
 #include "counters.h"
 #include "limits.h"
 
+struct srn_qp;
+
+/*
+ * Length of the table of GIDs. The last one is that by which rdma_cm finds the device, see compat/.
+ */
+#define SRN_GIDS	32
+
 /**
  * struct srn_device - one link
  * @ibdev: what the RDMA core sees
@@ -25,6 +32,7 @@
  * @net: network namespace of @netdev when the link was added; it waits for the link to be gone
  * @cm_wq: worker that sets up connections, one endpoint after the other
  * @report_wq: workers that tell consumers of connections, see cm/reporter.c
+ * @raw_wq: worker that connects queue pairs which are brought up by hand
  * @id: number of the link, for messages of the provider
  * @qps: queue pairs by number
  * @mems: memory by STag index
@@ -33,7 +41,9 @@
  * @qpn_step: difference between the number of a queue pair and that of the next one
  * @next_mem: index at which the search for a free number in @mems begins
  * @next_request: index at which the search for a free number in @requests begins
- * @gid: GID 0
+ * @gid: GID by which rdma_cm finds the link
+ * @gid_work: tells programs, and the core, that GIDs have changed
+ * @told_gids: GIDs that the core was told of last; only @gid_work uses it
  * @told_state: state of the port that programs were told of last, under RTNL; IB_PORT_NOP before
  * @count: number of live objects of each kind
  * @counters: what the link has done
@@ -45,6 +55,8 @@
  * @crc: new connections ask for CRC32C
  * @markers: new connections ask their peers for MPA markers
  * @large_fpdus: new connections without CRC do not limit FPDUs to the size of a TCP segment
+ * @raw_port: TCP port for queue pairs that are brought up by hand; 0: there are none
+ * @bring_up: brings a queue pair to RTR by hand; verbs/ hands down what is above this layer
  * @registering: the core is replaying the existing listeners
  * @closing: the link is being deleted
  */
@@ -54,6 +66,7 @@ struct srn_device {
 	struct net *net;
 	struct workqueue_struct *cm_wq;
 	struct workqueue_struct *report_wq;
+	struct workqueue_struct *raw_wq;
 	u32 id;
 	struct xarray qps;
 	struct xarray mems;
@@ -63,6 +76,8 @@ struct srn_device {
 	u32 next_mem;
 	u32 next_request;
 	union ib_gid gid;
+	struct delayed_work gid_work;
+	union ib_gid told_gids[SRN_GIDS];
 	enum ib_port_state told_state;
 	atomic_t count[SRN_LIMITS];
 	struct srn_counters __percpu *counters;
@@ -75,6 +90,8 @@ struct srn_device {
 	bool crc;
 	bool markers;
 	bool large_fpdus;
+	u16 raw_port;
+	int (*bring_up)(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask);
 	bool registering;
 	bool closing;
 };

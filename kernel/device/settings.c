@@ -4,6 +4,7 @@
  * parameters are the settings with which links that are added later begin.
  *
  *	/sys/class/infiniband/srn0/mpa/{crc,markers,large_fpdus}
+ *	/sys/class/infiniband/srn0/raw/port
  */
 #include <linux/device.h>
 #include <linux/moduleparam.h>
@@ -23,6 +24,10 @@ static bool large_fpdus;
 module_param(large_fpdus, bool, 0644);
 MODULE_PARM_DESC(large_fpdus, "Without CRC send FPDUs larger than a TCP segment on links that are added (default: N)");
 
+static ushort raw_port = 5040;
+module_param(raw_port, ushort, 0644);
+MODULE_PARM_DESC(raw_port, "TCP port for queue pairs that are brought up without rdma_cm on links that are added, 0: none (default: 5040)");
+
 /**
  * srn_settings_init - give a new link its settings
  * @dev: device
@@ -32,6 +37,7 @@ void srn_settings_init(struct srn_device *dev)
 	dev->crc = READ_ONCE(crc);
 	dev->markers = READ_ONCE(markers);
 	dev->large_fpdus = READ_ONCE(large_fpdus);
+	dev->raw_port = READ_ONCE(raw_port);
 }
 
 /* A setting that is a bool of struct srn_device, at @offset. */
@@ -91,3 +97,50 @@ const struct attribute_group srn_settings_group = {
 	.name = "mpa",
 	.attrs = mpa_attributes,
 };
+
+static ssize_t port_show(struct device *device, struct device_attribute *attr, char *buf)
+{
+	struct srn_device *dev = rdma_device_to_drv_device(device, struct srn_device, ibdev);
+
+	return sysfs_emit(buf, "%u\n", READ_ONCE(dev->raw_port));
+}
+
+/* Whoever has a connection, or waits for one, goes on with the port that there was. */
+static ssize_t port_store(struct device *device, struct device_attribute *attr, const char *buf,
+			  size_t count)
+{
+	struct srn_device *dev = rdma_device_to_drv_device(device, struct srn_device, ibdev);
+	u16 port;
+	int ret;
+
+	ret = kstrtou16(buf, 0, &port);
+	if (ret)
+		return ret;
+	WRITE_ONCE(dev->raw_port, port);
+	return count;
+}
+
+static DEVICE_ATTR_RW(port);
+
+static struct attribute *raw_attributes[] = {
+	&dev_attr_port.attr,
+	NULL
+};
+
+static const struct attribute_group raw_group = {
+	.name = "raw",
+	.attrs = raw_attributes,
+};
+
+/**
+ * srn_settings_register - show those settings that the core does not show itself
+ * @dev: registered device; they go with it
+ *
+ * Context: process.
+ *
+ * Return: 0 or a negative errno.
+ */
+int srn_settings_register(struct srn_device *dev)
+{
+	return sysfs_create_group(&dev->ibdev.dev.kobj, &raw_group);
+}

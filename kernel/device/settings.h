@@ -12,5 +12,6 @@ struct srn_device;
 extern const struct attribute_group srn_settings_group;
 
 void srn_settings_init(struct srn_device *dev);
+int srn_settings_register(struct srn_device *dev);
 
 #endif /* SRN_SETTINGS_H */

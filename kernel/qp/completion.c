@@ -87,6 +87,15 @@ void srn_completion_run(struct srn_qp *qp)
 		srn_cq_notify(qp->scq, failed);
 }
 
+/* The first one may have to say why. */
+static u8 flush_status(struct srn_sq *sq)
+{
+	u8 status = sq->flush_first_as ?: IB_WC_WR_FLUSH_ERR;
+
+	sq->flush_first_as = 0;
+	return status;
+}
+
 /* Flush at most @most, whether fetched already or not. Return: how many; fewer if none is left. */
 static u32 flush_outstanding(struct srn_qp *qp, u32 most, bool *written)
 {
@@ -104,7 +113,7 @@ static u32 flush_outstanding(struct srn_qp *qp, u32 most, bool *written)
 		status = send->status;
 		if (status == IB_WC_SUCCESS &&
 		    (sq->cons == sq->sent || (srn_is_request(send) && !send->finished)))
-			status = IB_WC_WR_FLUSH_ERR;
+			status = flush_status(sq);
 		if (sq->cons == sq->sent)
 			sq->sent++;
 		*written |= complete_one(qp, status);
@@ -146,4 +155,18 @@ void srn_completion_flush(struct srn_qp *qp)
 	} while (left && done == most);
 	if (written)
 		srn_cq_notify(qp->scq, true);
+}
+
+/**
+ * srn_completion_flush_first_as - give the first work request that will be flushed a status
+ * @qp: queue pair whose end has not begun
+ * @status: instead of IB_WC_WR_FLUSH_ERR
+ *
+ * Context: process.
+ */
+void srn_completion_flush_first_as(struct srn_qp *qp, enum ib_wc_status status)
+{
+	spin_lock_irq(&qp->sq.lock);
+	qp->sq.flush_first_as = status;
+	spin_unlock_irq(&qp->sq.lock);
 }

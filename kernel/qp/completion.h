@@ -9,5 +9,6 @@
 
 void srn_completion_run(struct srn_qp *qp);
 void srn_completion_flush(struct srn_qp *qp);
+void srn_completion_flush_first_as(struct srn_qp *qp, enum ib_wc_status status);
 
 #endif /* SRN_COMPLETION_H */

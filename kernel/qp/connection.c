@@ -61,6 +61,11 @@ int srn_connection_start(struct srn_qp *qp, const struct srn_conn *conn, struct 
 	bool ok;
 
 	mutex_lock(&qp->conn_mutex);
+	/* It may have another connection by now, whose stream must be left alone. */
+	if (READ_ONCE(qp->conn) != conn) {
+		mutex_unlock(&qp->conn_mutex);
+		return -ECONNABORTED;
+	}
 	conn_reset(qp, params);
 	srn_stream_attach(&qp->stream, sock, &stream_params);
 	if (qp->rate_limit)
@@ -143,6 +148,15 @@ static enum ib_event_type violation_event(struct srn_term_code term)
 	return IB_EVENT_QP_REQ_ERR;
 }
 
+/* Sends that nobody would receive wait, so that they can tell the program. Any context. */
+static bool peer_gone(struct srn_qp *qp)
+{
+	if (!srn_state_peer_gone(qp))
+		return false;
+	srn_tx_stop(&qp->stream);
+	return true;
+}
+
 /* The stream reports its end. Any context. */
 static void qp_ended(struct srn_stream *s, enum srn_stream_end why)
 {
@@ -150,10 +164,14 @@ static void qp_ended(struct srn_stream *s, enum srn_stream_end why)
 
 	switch (why) {
 	case SRN_END_PEER_CLOSED:
+		if (peer_gone(qp))
+			break;
 		WRITE_ONCE(qp->peer_closed, true);
 		srn_state_fail(qp, 0, NULL, NULL);
 		break;
 	case SRN_END_BROKEN:
+		if (peer_gone(qp))
+			break;
 		WRITE_ONCE(qp->peer_closed, true);
 		if (srn_state_fail(qp, IB_EVENT_QP_FATAL, NULL, "connection lost"))
 			srn_count(qp->dev->counters, SRN_COUNT_LOST);

@@ -22,6 +22,7 @@ static void forget_work(struct srn_qp *qp)
 		qp->rq.cons = qp->rq.prod;
 	}
 	spin_unlock(&qp->rq.lock);
+	qp->sq.flush_first_as = 0;
 	qp->sq.next = qp->sq.prod;
 	qp->sq.sent = qp->sq.prod;
 	qp->sq.cons = qp->sq.prod;
@@ -52,8 +53,36 @@ static int modify_to_reset(struct srn_qp *qp)
 	return ok ? 0 : -EINVAL;
 }
 
-static int modify_state(struct srn_qp *qp, enum ib_qp_state to)
+/* A new connection can be made by hand after that, with the same peer or with another one. */
+static void end_by_hand(struct srn_qp *qp)
 {
+	struct srn_conn *conn = srn_state_by_hand(qp);
+
+	if (!conn)
+		return;
+	srn_connection_abort(qp);
+	conn->ops->put(conn);
+}
+
+static int modify_to_rts(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
+{
+	struct srn_conn *conn = srn_state_by_hand(qp);
+	int ret;
+
+	if (conn) {
+		ret = conn->ops->to_rts(conn, attr, mask);
+		conn->ops->put(conn);
+		return ret;
+	}
+	if (READ_ONCE(qp->state) == IB_QPS_RTS)
+		return 0;
+	srn_qp_notice(qp, "RTS: it was not brought to RTR by hand, nor is it connected\n");
+	return -EINVAL;
+}
+
+static int modify_state(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
+{
+	enum ib_qp_state to = attr->qp_state;
 	bool ok;
 
 	switch (to) {
@@ -63,19 +92,18 @@ static int modify_state(struct srn_qp *qp, enum ib_qp_state to)
 	case IB_QPS_SQD:
 		return srn_connection_close(qp);
 	case IB_QPS_RESET:
+		end_by_hand(qp);
 		return modify_to_reset(qp);
 	case IB_QPS_INIT:
 	case IB_QPS_RTR:
 		spin_lock_irq(&qp->state_lock);
-		ok = srn_state_set(qp, to);
+		/* Whoever names the peer comes by another way, see is_bring_up(). */
+		ok = !(qp->conn && qp->conn->ops->to_rts) && srn_state_set(qp, to);
 		spin_unlock_irq(&qp->state_lock);
 		return ok ? 0 : -EINVAL;
 	case IB_QPS_RTS:
-		if (READ_ONCE(qp->state) == IB_QPS_RTS)
-			return 0;
-		fallthrough;
+		return modify_to_rts(qp, attr, mask);
 	default:
-		srn_qp_notice(qp, "cannot be connected by hand: use rdma_cm\n");
 		return -EINVAL;
 	}
 }
@@ -110,14 +138,36 @@ static void modify_rate(struct srn_qp *qp, u32 kbits)
 	mutex_unlock(&qp->conn_mutex);
 }
 
+/* What a program has brought up by hand is in RTR or RTS for it, whether it is connected or not. */
+static bool may_be_in(struct srn_qp *qp, enum ib_qp_state state)
+{
+	enum ib_qp_state now = READ_ONCE(qp->state);
+	struct srn_conn *conn;
+	struct ib_qp_attr attr = { .qp_state = now };
+
+	conn = srn_state_by_hand(qp);
+	if (!conn)
+		return state == now;
+	conn->ops->query(conn, &attr);
+	conn->ops->put(conn);
+	return state == attr.qp_state;
+}
+
+/* rdma_cm's step to RTR names no peer. */
+static bool is_bring_up(const struct ib_qp_attr *attr, int mask)
+{
+	return mask & IB_QP_STATE && attr->qp_state == IB_QPS_RTR &&
+	       mask & (IB_QP_AV | IB_QP_DEST_QPN);
+}
+
 /**
  * srn_modify - change state, access flags or rate
  * @qp: queue pair
  * @attr: values
  * @mask: which of them
  *
- * Attributes of other transports are accepted and mean nothing. Only the connection manager makes
- * connections.
+ * Attributes of other transports are accepted and mean nothing, but for a queue pair that is
+ * brought up by hand.
  *
  * Context: process.
  *
@@ -127,12 +177,18 @@ int srn_modify(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	if (mask & ~(IB_QP_ATTR_STANDARD_BITS | IB_QP_RATE_LIMIT))
 		return -EOPNOTSUPP;
-	if (mask & IB_QP_CUR_STATE && attr->cur_qp_state != READ_ONCE(qp->state))
+	if (mask & IB_QP_CUR_STATE && !may_be_in(qp, attr->cur_qp_state))
 		return -EINVAL;
 	if (mask & IB_QP_PORT && attr->port_num != 1)
 		return -EINVAL;
+	if (is_bring_up(attr, mask)) {
+		/* The peer may be there at once. */
+		if (mask & IB_QP_ACCESS_FLAGS)
+			modify_access(qp, attr, mask);
+		return qp->dev->bring_up(qp, attr, mask);
+	}
 	if (mask & IB_QP_STATE) {
-		int ret = modify_state(qp, attr->qp_state);
+		int ret = modify_state(qp, attr, mask);
 
 		if (ret)
 			return ret;

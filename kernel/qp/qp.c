@@ -12,6 +12,7 @@
 #include "connection.h"
 #include "modify.h"
 #include "owner.h"
+#include "state.h"
 #include "watch.h"
 
 static int check_caps(struct ib_qp_init_attr *attrs)
@@ -263,6 +264,7 @@ int srn_qp_query(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		 struct ib_qp_init_attr *init)
 {
 	struct srn_qp *qp = to_srn_qp(ibqp);
+	struct srn_conn *conn;
 
 	memset(attr, 0, sizeof(*attr));
 	memset(init, 0, sizeof(*init));
@@ -287,5 +289,10 @@ int srn_qp_query(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	init->srq = ibqp->srq;
 	init->sq_sig_type = qp->sq.signal_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
 	init->cap = attr->cap;
+	conn = srn_state_by_hand(qp);
+	if (conn) {
+		conn->ops->query(conn, attr);
+		conn->ops->put(conn);
+	}
 	return 0;
 }

@@ -56,6 +56,14 @@ struct srn_conn_ops {
 	void (*get)(struct srn_conn *conn);
 	void (*put)(struct srn_conn *conn);
 	void (*ended)(struct srn_conn *conn);
+	/*
+	 * These are only for a queue pair that is brought up by hand: its program goes to RTS, or
+	 * asks for its attributes (process context, sleeps); the peer has closed the connection,
+	 * or it is broken (any context, state_lock held).
+	 */
+	int (*to_rts)(struct srn_conn *conn, const struct ib_qp_attr *attr, int mask);
+	void (*query)(struct srn_conn *conn, struct ib_qp_attr *attr);
+	void (*peer_gone)(struct srn_conn *conn);
 };
 
 struct srn_conn {
@@ -99,6 +107,7 @@ struct srn_sq {
 	u32 sent;
 	u32 cons;
 	u32 silent;		/* work requests of a process that completed without a CQE */
+	u8 flush_first_as;	/* status of the first one that is flushed; 0: as the others */
 
 	/* Reads and atomics, which are answered in order. */
 	u32 requested;		/* number of them whose transmission has begun */

@@ -221,7 +221,7 @@ struct socket *srn_stream_stop(struct srn_stream *s, const u8 *terminate, u32 te
 {
 	struct socket *sock = s->sock;
 
-	WRITE_ONCE(s->tx_stopped, true);
+	srn_tx_stop(s);
 	if (!sock)
 		return NULL;
 	srn_sock_unhook(sock->sk);

@@ -375,8 +375,19 @@ void srn_tx_open(struct srn_stream *s)
 }
 
 /**
+ * srn_tx_stop - transmit nothing more
+ * @s: stream, which goes on to receive
+ *
+ * Context: any.
+ */
+void srn_tx_stop(struct srn_stream *s)
+{
+	WRITE_ONCE(s->tx_stopped, true);
+}
+
+/**
  * srn_tx_cleanup - wait for the transmitter and become it, until srn_tx_open()
- * @s: stream, with tx_stopped set
+ * @s: stream after srn_tx_stop()
  *
  * Context: process, sleeps; bounded, since a transmitter never waits for the peer.
  */

@@ -18,6 +18,7 @@ void srn_tx_work(struct work_struct *work);
 void srn_tx_softirq(struct tasklet_struct *t);
 void srn_tx_unhold(struct srn_stream *s);
 void srn_tx_open(struct srn_stream *s);
+void srn_tx_stop(struct srn_stream *s);
 void srn_tx_cleanup(struct srn_stream *s);
 void srn_tx_release(struct srn_stream *s);
 int srn_tx_terminate(struct srn_stream *s, const u8 *payload, u32 len);

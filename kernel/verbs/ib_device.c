@@ -29,7 +29,9 @@
 #include "../qp/qp.h"
 #include "../qp/receive.h"
 #include "../qp/rq.h"
+#include "../raw/raw.h"
 #include "../stream/linger.h"
+#include "gid.h"
 #include "ib_device.h"
 
 /* The module's version, packed in the way in which user space unpacks it. */
@@ -146,7 +148,7 @@ static int srn_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr
 	struct srn_device *dev = to_srn_dev(ibdev);
 
 	port_speed(dev, attr);
-	attr->gid_tbl_len = 1;
+	attr->gid_tbl_len = SRN_GIDS;
 	attr->max_msg_sz = SRN_MAX_MESSAGE;
 	attr->max_mtu = netdev_mtu_to_ib(dev->netdev->mtu);
 	attr->active_mtu = attr->max_mtu;
@@ -161,14 +163,8 @@ static int srn_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr
 static int srn_get_port_immutable(struct ib_device *ibdev, u32 port,
 				  struct ib_port_immutable *immutable)
 {
-	immutable->gid_tbl_len = 1;
+	immutable->gid_tbl_len = SRN_GIDS;
 	immutable->core_cap_flags = RDMA_CORE_PORT_IWARP;
-	return 0;
-}
-
-static int srn_query_gid(struct ib_device *ibdev, u32 port, int index, union ib_gid *gid)
-{
-	*gid = to_srn_dev(ibdev)->gid;
 	return 0;
 }
 
@@ -201,8 +197,10 @@ static void let_go(struct srn_device *dev)
 static void end_connections(struct srn_device *dev)
 {
 	WRITE_ONCE(dev->closing, true);
+	cancel_delayed_work_sync(&dev->gid_work);
 	srn_ep_close_all(dev);
 	srn_linger_flush(dev);
+	destroy_workqueue(dev->raw_wq);
 	destroy_workqueue(dev->cm_wq);
 	destroy_workqueue(dev->report_wq);
 }
@@ -283,7 +281,7 @@ static const struct ib_device_ops device_ops = {
 	.post_send = srn_post_send,
 	.post_srq_recv = srn_srq_post,
 	.query_device = srn_query_device,
-	.query_gid = srn_query_gid,
+	.query_gid = srn_gid_query,
 	.query_port = srn_query_port,
 	.query_qp = srn_qp_query,
 	.query_srq = srn_srq_query,
@@ -339,7 +337,8 @@ struct srn_device *srn_ib_device_create(struct net_device *netdev)
 	/* Not WQ_MEM_RECLAIM: its work waits for the core's workqueue, which is not either. */
 	dev->report_wq = alloc_workqueue("softrnic_report_%s", WQ_UNBOUND, WQ_UNBOUND_MAX_ACTIVE,
 					 netdev->name);
-	if (!dev->cm_wq || !dev->report_wq)
+	dev->raw_wq = alloc_ordered_workqueue("softrnic_raw_%s", 0, netdev->name);
+	if (!dev->cm_wq || !dev->report_wq || !dev->raw_wq)
 		goto err_wq;
 	if (!srn_netns_enter(dev)) {
 		ret = -ENODEV;
@@ -348,6 +347,7 @@ struct srn_device *srn_ib_device_create(struct net_device *netdev)
 	dev_hold(netdev);
 	dev->id = atomic_inc_return(&next_id);
 	srn_settings_init(dev);
+	srn_gid_prepare(dev);
 	spin_lock_init(&dev->lock);
 	INIT_LIST_HEAD(&dev->endpoints);
 	hash_init(dev->reporters);
@@ -358,6 +358,7 @@ struct srn_device *srn_ib_device_create(struct net_device *netdev)
 	dev->qpn_step = get_random_u32() | 1;
 	dev->next_mem = get_random_u32_below(SRN_MAX_STAG_INDEX);
 
+	dev->bring_up = srn_raw_bring_up;
 	ibdev->node_type = RDMA_NODE_RNIC;
 	ibdev->phys_port_cnt = 1;
 	ibdev->num_comp_vectors = num_possible_cpus();
@@ -372,6 +373,8 @@ struct srn_device *srn_ib_device_create(struct net_device *netdev)
 	return dev;
 
 err_wq:
+	if (dev->raw_wq)
+		destroy_workqueue(dev->raw_wq);
 	if (dev->report_wq)
 		destroy_workqueue(dev->report_wq);
 	if (dev->cm_wq)
@@ -399,6 +402,7 @@ int srn_ib_device_register(struct srn_device *dev, const char *name)
 	rtnl_lock();
 	srn_ib_device_update_gid(dev);
 	rtnl_unlock();
+	srn_gid_note(dev);
 	memcpy(&dev->ibdev.node_guid, dev->gid.raw, sizeof(dev->ibdev.node_guid));
 	dev->ibdev.dev.parent = dev->netdev->dev.parent;
 	WRITE_ONCE(dev->registering, true);

@@ -9,7 +9,9 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_netlink.h>
 
+#include "../device/settings.h"
 #include "../uapi/softrnic-abi.h"
+#include "gid.h"
 #include "ib_device.h"
 #include "rdma_link.h"
 
@@ -45,6 +47,20 @@ static bool remove_if_stranded(struct net_device *netdev, const struct net *net)
 		ib_device_put(&dev->ibdev);
 	}
 	return true;
+}
+
+/* The link may have been deleted again by now. */
+static void complete_link(struct net_device *netdev)
+{
+	struct srn_device *dev = find_device(netdev);
+
+	if (!dev)
+		return;
+	if (srn_settings_register(dev))
+		pr_notice("softrnic: %s: no memory to show the setting raw/port\n", netdev->name);
+	/* An address may have come before anybody could be told. */
+	srn_gid_check(dev, 0);
+	ib_device_put(&dev->ibdev);
 }
 
 /* rdma link add NAME type softrnic netdev DEV */
@@ -86,6 +102,7 @@ static int new_link(const char *name, struct net_device *netdev)
 		srn_ib_device_free(dev);
 		return ret;
 	}
+	complete_link(netdev);
 	return remove_if_stranded(netdev, net) ? -ENODEV : 0;
 }
 
@@ -132,7 +149,7 @@ static int netdev_event(struct notifier_block *nb, unsigned long event, void *ar
 		break;
 	case NETDEV_CHANGEADDR:
 		srn_ib_device_update_gid(dev);
-		port_event(dev, IB_EVENT_GID_CHANGE);
+		srn_gid_check(dev, 0);
 		break;
 	case NETDEV_CHANGENAME:
 		strscpy(dev->ibdev.iw_ifname, netdev->name, sizeof(dev->ibdev.iw_ifname));
@@ -164,6 +181,11 @@ int srn_rdma_link_init(void)
 	ret = register_netdevice_notifier(&netdev_notifier);
 	if (ret)
 		return ret;
+	ret = srn_gid_init();
+	if (ret) {
+		unregister_netdevice_notifier(&netdev_notifier);
+		return ret;
+	}
 	rdma_link_register(&link_ops);
 	return 0;
 }
@@ -176,6 +198,7 @@ int srn_rdma_link_init(void)
 void srn_rdma_link_exit(void)
 {
 	rdma_link_unregister(&link_ops);
+	srn_gid_exit();
 	unregister_netdevice_notifier(&netdev_notifier);
 	ib_unregister_driver((enum rdma_driver_id)SRN_DRIVER_ID);
 }

@@ -171,10 +171,9 @@ port_events()
 
 address_changes()
 {
-	local gid=/sys/class/infiniband/srn0/ports/1/gids/0
+	local gid=/sys/class/infiniband/srn0/ports/1/gids/31
 	add srn0 d0 && wait_ready srn0 && ip link set d0 address 02:00:00:00:12:34 || return
-	cat "$gid"
-	grep -q '^0200:0000:1234' "$gid" && del srn0
+	wait_until "$SOON" grep -q '^0200:0000:1234' "$gid" && del srn0
 }
 
 netdev_renamed()

@@ -8,7 +8,7 @@ namespace {
 
 link_report healthy(const std::string& name, const std::string& netdev) {
     link_report link{.name = name, .netdev_name = netdev, .there = true, .state = 4};
-    link.gid = "0200:0000:0001:7372:0000:0000:0000:" + name;
+    link.cm_gid = "0200:0000:0001:7372:0000:0000:0000:" + name;
     link.device = ctl::netdev{.name = netdev,
                               .up = true,
                               .carrier = true,
@@ -51,10 +51,10 @@ TEST(Diagnosis, LooksAtTheNetworkDevice) {
 TEST(Diagnosis, LooksAtTheGid) {
     link_report link = healthy("srn0", "eth0");
     link_report twin = healthy("srn1", "eth1");
-    twin.gid = link.gid;
+    twin.cm_gid = link.cm_gid;
     EXPECT_EQ(wrong({link, twin}),
               "[its GID is that of srn1 as well|ip link set eth0 address MAC]");
-    link.gid = "0000:0000:0000:0000:0000:0000:0000:0000";
+    link.cm_gid = "0000:0000:0000:0000:0000:0000:0000:0000";
     EXPECT_EQ(wrong({link}),
               "[it has no GID, by which rdma_cm finds it|"
               "softrnicctl del srn0 && softrnicctl add srn0 eth0]");

@@ -4,6 +4,7 @@
 
 extern "C" {
 #include "atomic.h"
+#include "bring_up.h"
 #include "fpdu.h"
 #include "mpa.h"
 #include "rdmap.h"

@@ -54,17 +54,17 @@ void look_at_device(const netdev& device, std::vector<finding>& found) {
                          "ip address add ADDRESS/LENGTH dev " + name});
 }
 
-/// rdma_cm of Linux before 6.4 finds the device by its GID.
+/// rdma_cm of Linux before 6.4 finds the device by a GID.
 void look_at_gid(const link_report& link, const std::vector<link_report>& all,
                  std::vector<finding>& found) {
-    if (link.gid.find_first_not_of("0:") == std::string::npos) {
+    if (link.cm_gid.find_first_not_of("0:") == std::string::npos) {
         found.push_back({"it has no GID, by which rdma_cm finds it",
                          "softrnicctl del " + link.name + " && softrnicctl add " + link.name + " " +
                              quoted(link.netdev_name)});
         return;
     }
     for (const link_report& other : all) {
-        if (other.there && other.name != link.name && other.gid == link.gid)
+        if (other.there && other.name != link.name && other.cm_gid == link.cm_gid)
             found.push_back({"its GID is that of " + other.name + " as well",
                              "ip link set " + quoted(link.netdev_name) + " address MAC"});
     }

@@ -56,6 +56,7 @@ link_report report(const link& link, const wanted_links& wanted) {
     report.at_boot = wanted.named(link.name) != nullptr;
     report.state = link.port.state;
     report.gid = read_line(devices + link.name + "/ports/1/gids/0").value_or("");
+    report.cm_gid = read_line(devices + link.name + "/ports/1/gids/31").value_or("");
     report.settings = read_settings(link.name);
     report.counters = read_counters(link.name);
     if (!link.port.netdev.empty()) report.device = look_at_netdev(link.port.netdev);

@@ -41,7 +41,10 @@ struct link_report {
     bool there = false;
     bool at_boot = false;
     std::uint8_t state = 0;
+    /// The first one.
     std::string gid{};
+    /// By which rdma_cm of Linux before 6.4 finds the device.
+    std::string cm_gid{};
     /// Of MPA, by name.
     std::map<std::string, bool> settings{};
     std::optional<netdev> device{};

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The port at which peers connect to queue pairs that are brought up by hand. It is open at an
+ * address of a link from the first queue pair that waits there until the last of them has ended.
+ *
+ * A guest is a connection that has not made its request yet. The request decides: either a queue
+ * pair takes the connection, or it is refused, and nothing is kept of it. One work accepts, and
+ * looks at all guests, so they need no lock.
+ */
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <net/tcp_states.h>
+
+#include "../compat/compat.h"
+#include "../stream/keepalive.h"
+#include "../stream/linger.h"
+#include "../stream/sock.h"
+#include "listener.h"
+
+#define BACKLOG		128
+/* Connections that are accepted before the link does something else. */
+#define ACCEPT_BUDGET	64
+/* The guest that has been silent for the longest makes room for another one. */
+#define MAX_GUESTS	256
+/* How long a guest may take to make its request. */
+#define REQUEST_TIMEOUT	(5 * HZ)
+/* Delay until a connection is accepted for which there was no memory, or no file. */
+#define RETRY_DELAY	msecs_to_jiffies(100)
+
+struct srn_raw_listener {
+	struct list_head node;		/* in listeners, under listeners_mutex */
+	u32 users;			/* under listeners_mutex */
+	struct srn_device *dev;
+	union srn_address address;	/* with the port */
+	srn_raw_offer offer;
+	struct socket *sock;
+	bool closing;			/* @work may run, but does nothing */
+	struct delayed_work work;
+	struct list_head guests;	/* oldest first; only @work uses it */
+	u32 num_guests;
+};
+
+struct guest {
+	struct list_head node;
+	struct socket *sock;		/* NULL: somebody else has it */
+	struct srn_handshake request;
+	unsigned long deadline;		/* jiffies */
+};
+
+static LIST_HEAD(listeners);
+static DEFINE_MUTEX(listeners_mutex);
+
+static void guest_leaves(struct srn_raw_listener *l, struct guest *g)
+{
+	list_del(&g->node);
+	l->num_guests--;
+	if (g->sock) {
+		srn_sock_unhook(g->sock->sk);
+		srn_sock_abort(g->sock);
+	}
+	srn_handshake_exit(&g->request);
+	kfree(g);
+}
+
+static void guests_leave(struct srn_raw_listener *l)
+{
+	struct guest *g, *next;
+
+	list_for_each_entry_safe(g, next, &l->guests, node)
+		guest_leaves(l, g);
+}
+
+static void guest_spoke(struct sock *sk)
+{
+	struct srn_raw_listener *l;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	l = sk->sk_user_data;
+	if (l)
+		mod_delayed_work(l->dev->raw_wq, &l->work, 0);
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+/*
+ * A connection that waits to be accepted has inherited this callback and the user data, so it acts
+ * only for a socket that listens.
+ */
+static void somebody_came(struct sock *sk)
+{
+	struct srn_raw_listener *l;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	l = sk->sk_user_data;
+	if (sk->sk_state == TCP_LISTEN && l)
+		mod_delayed_work(l->dev->raw_wq, &l->work, 0);
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+/* Its request may have come already; @work looks once more before it ends. */
+static bool guest_comes(struct srn_raw_listener *l, struct socket *sock)
+{
+	static const struct srn_sock_hooks hooks = {
+		.data_ready = guest_spoke, .state_change = guest_spoke,
+	};
+	struct guest *g = kzalloc(sizeof(*g), GFP_KERNEL);
+
+	if (!g || srn_handshake_init(&g->request, GFP_KERNEL)) {
+		kfree(g);
+		return false;
+	}
+	g->sock = sock;
+	g->deadline = jiffies + REQUEST_TIMEOUT;
+	list_add_tail(&g->node, &l->guests);
+	if (++l->num_guests > MAX_GUESTS)
+		guest_leaves(l, list_first_entry(&l->guests, struct guest, node));
+	srn_sock_hook(sock->sk, &hooks, l);
+	return true;
+}
+
+/* Return: 0 when there is nothing more to accept, else the delay until the next try. */
+static unsigned long accept_guests(struct srn_raw_listener *l)
+{
+	struct socket *sock;
+	int left, ret;
+
+	for (left = ACCEPT_BUDGET; left; left--) {
+		ret = kernel_accept(l->sock, &sock, O_NONBLOCK);
+		if (ret == -EAGAIN || ret == -EINVAL)
+			return 0;
+		if (ret)
+			return RETRY_DELAY;
+		/* It is charged to nobody until a queue pair takes it. */
+		srn_sock_setup(sock);
+		srn_keepalive_start(sock);
+		if (!guest_comes(l, sock)) {
+			srn_sock_unhook(sock->sk);
+			srn_sock_abort(sock);
+		}
+	}
+	return 1;
+}
+
+/* A queue pair may be on its way, so its peer is told to come again; a stranger gets a reset. */
+static void refuse(struct srn_raw_listener *l, struct guest *g, const char *reason)
+{
+	static const struct srn_mpa_frame reject = {
+		.reply = true, .reject = true, .revision = 2, .enhanced = true,
+		.ird = SRN_MPA_NO_DEPTH, .ord = SRN_MPA_NO_DEPTH,
+	};
+
+	srn_count(l->dev->counters, SRN_COUNT_REQUESTS_DROPPED);
+	if (reason) {
+		srn_notice(l->dev, "a connection for a queue pair brought up by hand is refused: %s\n",
+			   reason);
+		srn_sock_abort(g->sock);
+	} else {
+		srn_handshake_send(g->sock, &reject, NULL, 0);
+		srn_linger(l->dev, g->sock);
+	}
+}
+
+/* Return: true if it is done with. */
+static bool serve(struct srn_raw_listener *l, struct guest *g)
+{
+	const char *reason = NULL;
+	int ret;
+
+	ret = srn_handshake_read(&g->request, g->sock, false);
+	if (ret == -EAGAIN)
+		return time_after_eq(jiffies, g->deadline);
+	if (ret)
+		return true;
+	srn_sock_unhook(g->sock->sk);
+	switch (l->offer(l->dev, g->sock, &g->request, &reason)) {
+	case SRN_RAW_TAKEN:
+		break;
+	case SRN_RAW_REFUSED:
+		refuse(l, g, reason);
+		break;
+	case SRN_RAW_BROKEN:
+		srn_sock_abort(g->sock);
+		break;
+	}
+	g->sock = NULL;
+	return true;
+}
+
+static void serve_guests(struct srn_raw_listener *l)
+{
+	unsigned long delay = accept_guests(l);
+	struct guest *g, *next;
+
+	list_for_each_entry_safe(g, next, &l->guests, node)
+		if (serve(l, g))
+			guest_leaves(l, g);
+	g = list_first_entry_or_null(&l->guests, struct guest, node);
+	if (!delay && g)
+		delay = max_t(long, g->deadline - jiffies, 1);
+	/* A callback may have queued it for an earlier time. */
+	if (delay)
+		queue_delayed_work(l->dev->raw_wq, &l->work, delay);
+}
+
+/* Ends of connections wait for this in the end, so it must not wait for write-back. */
+static void listener_work(struct work_struct *work)
+{
+	struct srn_raw_listener *l = container_of(to_delayed_work(work), struct srn_raw_listener,
+						  work);
+	unsigned int noio = memalloc_noio_save();
+
+	if (!READ_ONCE(l->closing))
+		serve_guests(l);
+	memalloc_noio_restore(noio);
+}
+
+static int start_to_listen(struct srn_raw_listener *l)
+{
+	static const struct srn_sock_hooks hooks = { .data_ready = somebody_came };
+	int ret;
+
+	ret = srn_sock_create(l->dev->net, l->address.family, &l->sock);
+	if (ret)
+		return ret;
+	sock_set_reuseaddr(l->sock->sk);
+	ret = kernel_bind(l->sock, srn_sockaddr(&l->address), srn_address_len(&l->address));
+	if (!ret) {
+		srn_sock_hook(l->sock->sk, &hooks, l);
+		ret = kernel_listen(l->sock, BACKLOG);
+	}
+	if (ret) {
+		srn_sock_unhook(l->sock->sk);
+		sock_release(l->sock);
+	}
+	return ret;
+}
+
+static struct srn_raw_listener *new_listener(struct srn_device *dev,
+					     const union srn_address *address,
+					     srn_raw_offer offer)
+{
+	struct srn_raw_listener *l;
+	int ret;
+
+	l = kzalloc(sizeof(*l), GFP_KERNEL);
+	if (!l)
+		return ERR_PTR(-ENOMEM);
+	l->dev = dev;
+	l->address = *address;
+	l->offer = offer;
+	INIT_DELAYED_WORK(&l->work, listener_work);
+	INIT_LIST_HEAD(&l->guests);
+	ret = start_to_listen(l);
+	if (ret) {
+		srn_notice(dev, "cannot listen at %pISpc for queue pairs brought up by hand: error %d\n",
+			   address, ret);
+		kfree(l);
+		return ERR_PTR(ret);
+	}
+	list_add(&l->node, &listeners);
+	return l;
+}
+
+/**
+ * srn_raw_listener_get - keep the port of a link open
+ * @dev: link
+ * @address: one of its addresses, and the port
+ * @offer: whom to ask who takes a connection; the same for all
+ *
+ * Context: process, sleeps.
+ *
+ * Return: listener, or an error pointer: -EADDRINUSE if somebody else listens there.
+ */
+struct srn_raw_listener *srn_raw_listener_get(struct srn_device *dev,
+					      const union srn_address *address,
+					      srn_raw_offer offer)
+{
+	struct srn_raw_listener *l;
+	unsigned int noio;
+
+	mutex_lock(&listeners_mutex);
+	noio = memalloc_noio_save();
+	list_for_each_entry(l, &listeners, node)
+		if (l->dev == dev && !memcmp(&l->address, address, sizeof(*address)))
+			goto found;
+	l = new_listener(dev, address, offer);
+	if (IS_ERR(l))
+		goto out;
+found:
+	l->users++;
+out:
+	memalloc_noio_restore(noio);
+	mutex_unlock(&listeners_mutex);
+	return l;
+}
+
+static void close_listener(struct srn_raw_listener *l)
+{
+	struct guest *g;
+
+	WRITE_ONCE(l->closing, true);
+	srn_sock_unhook(l->sock->sk);
+	cancel_delayed_work_sync(&l->work);
+	list_for_each_entry(g, &l->guests, node)
+		srn_sock_unhook(g->sock->sk);
+	/* A guest may have queued it meanwhile. */
+	cancel_delayed_work_sync(&l->work);
+	guests_leave(l);
+	sock_release(l->sock);
+	kfree(l);
+}
+
+/**
+ * srn_raw_listener_put - undo srn_raw_listener_get()
+ * @l: listener
+ *
+ * Context: process, not the link's raw_wq; no lock held; sleeps.
+ */
+void srn_raw_listener_put(struct srn_raw_listener *l)
+{
+	/* Until the end: whoever needs the port next has to find it free. */
+	mutex_lock(&listeners_mutex);
+	if (!--l->users) {
+		list_del(&l->node);
+		close_listener(l);
+	}
+	mutex_unlock(&listeners_mutex);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Queue pairs that a program brings up by hand: it exchanges numbers and GIDs by a socket of its
+ * own, and modifies its queue pair to RTR and RTS, without a connection manager.
+ *
+ * The GIDs are IP addresses. Of the two ends the one with the lower GID and number connects by TCP
+ * to the port that the other's link has for this. Its MPA request carries both ends' GIDs, numbers
+ * and sequence numbers, as it knows them, and the other end compares them with its own. Whoever
+ * comes too early is refused and tries again, so nothing is kept for a peer that has no queue pair
+ * here. A queue pair that is connected to itself has a socket that is connected to itself.
+ *
+ * Only the work of a bring-up moves it from one state to the next, but for its end:
+ *
+ *	WAITING		for the other end, or for the time of the next attempt
+ *	CONNECTING	SYN sent
+ *	WAIT_REPLY	request sent
+ *	ESTABLISHED	the socket belongs to the queue pair's stream
+ *	ENDED		the queue pair has let go of it
+ *
+ * The queue pair is in RTR until it is connected, and in RTS from then on, as with rdma_cm. What
+ * the program has made of it is @rts; srn_raw_query() tells that.
+ *
+ * Lock order: raw->lock, qp->conn_mutex. Neither is held together with listeners_mutex
+ * (listener.c).
+ */
+#ifndef SRN_RAW_H
+#define SRN_RAW_H
+
+#include <linux/kref.h>
+#include <linux/mutex.h>
+#include <linux/workqueue.h>
+
+#include "../device/device.h"
+#include "../qp/qp.h"
+#include "../stream/address.h"
+#include "../stream/handshake.h"
+#include "../wire/bring_up.h"
+
+#define SRN_MAX_PSN	0xffffff
+
+enum srn_raw_state {
+	SRN_RAW_WAITING,
+	SRN_RAW_CONNECTING,
+	SRN_RAW_WAIT_REPLY,
+	SRN_RAW_ESTABLISHED,
+	SRN_RAW_ENDED,
+};
+
+struct srn_raw_listener;
+
+struct srn_raw {
+	struct srn_conn conn;		/* to its queue pair */
+	struct kref ref;
+	struct srn_device *dev;
+	struct srn_qp *qp;		/* with a reference, until ENDED */
+	struct srn_raw_listener *listener;	/* where the other end comes to, or NULL */
+	union srn_address local;	/* without a port */
+	union srn_address remote;	/* without a port */
+	union ib_gid sgid;
+	u16 port;			/* of both ends' links */
+	u32 dest_qpn;
+	u32 rq_psn;
+	bool active;			/* this end connects */
+	bool self;			/* both ends are this queue pair */
+	struct ib_qp_attr attr;		/* what the program has set, for srn_raw_query() */
+
+	struct mutex lock;		/* protects what follows */
+	enum srn_raw_state state;
+	bool rts;			/* the program has gone to RTS, so it may send */
+	struct socket *sock;		/* while CONNECTING or in WAIT_REPLY */
+	struct srn_handshake peer;
+	unsigned long deadline;		/* of CONNECTING or WAIT_REPLY, in jiffies */
+	bool crc;			/* our frame asks for CRC */
+	bool markers;			/* our frame asks for markers */
+	unsigned long waits_since;	/* jiffies at the first attempt since RTR or RTS */
+	unsigned long delay;		/* before the next attempt, in jiffies */
+	bool gone;			/* ESTABLISHED: the peer has closed it, or it is broken */
+	unsigned long sends_since;	/* when sends were first seen to wait; 0: they were not */
+	struct delayed_work work;	/* holds a reference while queued */
+};
+
+int srn_raw_bring_up(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask);
+
+#endif /* SRN_RAW_H */

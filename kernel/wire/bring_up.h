@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Private data of MPA's set-up frames by which two queue pairs that are brought up by hand find
+ * each other; Documentation/wire.md has its format. Pure functions on bytes.
+ */
+#ifndef SRN_WIRE_BRING_UP_H
+#define SRN_WIRE_BRING_UP_H
+
+#include "platform.h"
+
+#define SRN_BRING_UP_LEN	56
+#define SRN_GID_LEN		16
+
+/* One end's view. Sequence numbers have no use but to tell one pair of queue pairs from another. */
+struct srn_bring_up {
+	bool has_sq_psn;	/* the sender knows its @sq_psn: it is in RTS */
+	u8 source_gid[SRN_GID_LEN];	/* of who sends this */
+	u8 dest_gid[SRN_GID_LEN];
+	u32 source_qpn;
+	u32 dest_qpn;
+	u32 sq_psn;
+	u32 rq_psn;
+};
+
+int srn_bring_up_get(const u8 *bytes, u32 len, struct srn_bring_up *b);
+void srn_bring_up_put(u8 *out, const struct srn_bring_up *b);
+
+#endif /* SRN_WIRE_BRING_UP_H */

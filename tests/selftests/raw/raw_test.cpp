@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// Queue pairs that are brought up by hand, both ends on the device that SRN_RAW_DEVICE names.
+#include <gtest/gtest.h>
+#include <infiniband/verbs.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using clock_type = std::chrono::steady_clock;
+
+template <auto Free>
+struct freed_by {
+    template <class T>
+    void operator()(T* object) const {
+        Free(object);
+    }
+};
+template <class T, auto Free>
+using owned = std::unique_ptr<T, freed_by<Free>>;
+
+/// What all queue pairs of a test share.
+class device {
+public:
+    device() {
+        const char* name = std::getenv("SRN_RAW_DEVICE");
+        int count = 0;
+        const std::unique_ptr<ibv_device*, freed_by<ibv_free_device_list>> all(
+            ibv_get_device_list(&count));
+        for (int i = 0; i < count; i++)
+            if (name != nullptr && std::string_view(ibv_get_device_name(all.get()[i])) == name)
+                context_.reset(ibv_open_device(all.get()[i]));
+        if (!context_) throw std::runtime_error("SRN_RAW_DEVICE names no device");
+        domain_.reset(ibv_alloc_pd(context_.get()));
+        if (ibv_query_gid(context_.get(), 1, 0, &gid_) != 0)
+            throw std::runtime_error("there is no GID 0");
+    }
+
+    ibv_context* context() const { return context_.get(); }
+    ibv_pd* domain() const { return domain_.get(); }
+    const union ibv_gid& gid() const { return gid_; }
+
+private:
+    owned<ibv_context, ibv_close_device> context_;
+    owned<ibv_pd, ibv_dealloc_pd> domain_;
+    union ibv_gid gid_ {};
+};
+
+ibv_qp_attr attributes(ibv_qp_state state) {
+    ibv_qp_attr attr{};
+    attr.qp_state = state;
+    return attr;
+}
+
+/// A queue pair with a completion queue and memory of its own.
+class end {
+public:
+    static constexpr std::size_t size = 4096;
+    static constexpr int access =
+        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+
+    explicit end(const device& dev, std::uint32_t psn = 7)
+        : dev_(&dev),
+          psn_(psn),
+          completions_(ibv_create_cq(dev.context(), 64, nullptr, nullptr, 0)),
+          memory_(size),
+          region_(ibv_reg_mr(dev.domain(), memory_.data(), size, access)) {
+        ibv_qp_init_attr init{};
+        init.send_cq = init.recv_cq = completions_.get();
+        init.cap = {.max_send_wr = 16,
+                    .max_recv_wr = 16,
+                    .max_send_sge = 1,
+                    .max_recv_sge = 1,
+                    .max_inline_data = 0};
+        init.qp_type = IBV_QPT_RC;
+        init.sq_sig_all = 1;
+        qp_.reset(ibv_create_qp(dev.domain(), &init));
+        if (!completions_ || !region_ || !qp_) throw std::runtime_error("no queue pair");
+    }
+
+    std::uint32_t number() const { return qp_->qp_num; }
+    std::uint32_t psn() const { return psn_; }
+    std::vector<unsigned char>& memory() { return memory_; }
+
+    int reset() { return modify(attributes(IBV_QPS_RESET), IBV_QP_STATE); }
+    int fail() { return modify(attributes(IBV_QPS_ERR), IBV_QP_STATE); }
+
+    int to_init() {
+        ibv_qp_attr attr = attributes(IBV_QPS_INIT);
+        attr.port_num = 1;
+        attr.qp_access_flags = access;
+        return modify(attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    }
+
+    static constexpr int rtr_mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                                    IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+                                    IBV_QP_MIN_RNR_TIMER;
+    static constexpr int rts_mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+                                    IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
+
+    ibv_qp_attr rtr(std::uint32_t peer, std::uint32_t peer_psn) const {
+        ibv_qp_attr attr = attributes(IBV_QPS_RTR);
+        attr.path_mtu = IBV_MTU_1024;
+        attr.dest_qp_num = peer;
+        attr.rq_psn = peer_psn;
+        attr.max_dest_rd_atomic = 4;
+        attr.min_rnr_timer = 12;
+        attr.ah_attr.is_global = 1;
+        attr.ah_attr.port_num = 1;
+        attr.ah_attr.grh.dgid = dev_->gid();
+        attr.ah_attr.grh.hop_limit = 64;
+        return attr;
+    }
+
+    int to_rtr(std::uint32_t peer, std::uint32_t peer_psn) {
+        return modify(rtr(peer, peer_psn), rtr_mask);
+    }
+
+    int to_rts() {
+        ibv_qp_attr attr = attributes(IBV_QPS_RTS);
+        attr.sq_psn = psn_;
+        attr.timeout = 14;
+        attr.retry_cnt = 7;
+        attr.rnr_retry = 7;
+        attr.max_rd_atomic = 4;
+        return modify(attr, rts_mask);
+    }
+
+    int modify(ibv_qp_attr attr, int mask) { return ibv_modify_qp(qp_.get(), &attr, mask); }
+
+    ibv_qp_attr query() const {
+        ibv_qp_attr attr{};
+        ibv_qp_init_attr init{};
+        if (ibv_query_qp(qp_.get(), &attr, IBV_QP_STATE, &init) != 0)
+            throw std::runtime_error("ibv_query_qp");
+        return attr;
+    }
+
+    int post_receive(std::uint64_t id) {
+        ibv_sge sge = entry(0);
+        ibv_recv_wr wr{.wr_id = id, .next = nullptr, .sg_list = &sge, .num_sge = 1};
+        ibv_recv_wr* bad = nullptr;
+        return ibv_post_recv(qp_.get(), &wr, &bad);
+    }
+
+    /// To `where` of the peer, which a Send does not need.
+    int post(ibv_wr_opcode opcode, std::uint64_t id, end* where = nullptr) {
+        ibv_sge sge = entry(size / 2);
+        ibv_send_wr wr{}, *bad = nullptr;
+        wr.wr_id = id;
+        wr.sg_list = &sge;
+        wr.num_sge = 1;
+        wr.opcode = opcode;
+        if (where != nullptr) {
+            wr.wr.rdma.remote_addr = reinterpret_cast<std::uintptr_t>(where->memory_.data());
+            wr.wr.rdma.rkey = where->region_->rkey;
+        }
+        return ibv_post_send(qp_.get(), &wr, &bad);
+    }
+
+    /// The next completion, or none within the time.
+    std::optional<ibv_wc> completion(std::chrono::seconds limit = 30s) {
+        const auto until = clock_type::now() + limit;
+        ibv_wc wc{};
+        do {
+            const int n = ibv_poll_cq(completions_.get(), 1, &wc);
+            if (n < 0) throw std::runtime_error("ibv_poll_cq");
+            if (n == 1) return wc;
+            std::this_thread::sleep_for(1ms);
+        } while (clock_type::now() < until);
+        return std::nullopt;
+    }
+
+private:
+    ibv_sge entry(std::size_t offset) const {
+        return {.addr = reinterpret_cast<std::uintptr_t>(memory_.data() + offset),
+                .length = size / 2,
+                .lkey = region_->lkey};
+    }
+
+    const device* dev_;
+    std::uint32_t psn_;
+    owned<ibv_cq, ibv_destroy_cq> completions_;
+    std::vector<unsigned char> memory_;
+    owned<ibv_mr, ibv_dereg_mr> region_;
+    owned<ibv_qp, ibv_destroy_qp> qp_;
+};
+
+/// The completion with that number, whichever others come before it.
+std::optional<ibv_wc> completion_of(end& e, std::uint64_t id) {
+    for (;;) {
+        const auto wc = e.completion();
+        if (!wc || wc->wr_id == id) return wc;
+    }
+}
+
+void expect_send(end& from, end& to) {
+    static unsigned char next = 0;
+    const unsigned char byte = ++next;
+    std::fill(from.memory().begin() + end::size / 2, from.memory().end(), byte);
+    ASSERT_EQ(to.post_receive(1), 0);
+    ASSERT_EQ(from.post(IBV_WR_SEND, 2), 0);
+    const auto sent = completion_of(from, 2);
+    ASSERT_TRUE(sent);
+    EXPECT_EQ(sent->status, IBV_WC_SUCCESS) << ibv_wc_status_str(sent->status);
+    if (&from == &to) return;
+    const auto received = completion_of(to, 1);
+    ASSERT_TRUE(received);
+    EXPECT_EQ(received->status, IBV_WC_SUCCESS) << ibv_wc_status_str(received->status);
+    EXPECT_EQ(to.memory().front(), byte);
+}
+
+struct Raw : testing::Test {
+    device dev;
+};
+
+TEST_F(Raw, QueryTellsWhatWasSet) {
+    end a(dev, 0x123456), b(dev);
+    ASSERT_EQ(a.to_init(), 0);
+    ASSERT_EQ(a.to_rtr(b.number(), 0xabcdef), 0);
+    EXPECT_EQ(a.query().qp_state, IBV_QPS_RTR);
+    ASSERT_EQ(a.to_rts(), 0);
+    const ibv_qp_attr attr = a.query();
+    EXPECT_EQ(attr.qp_state, IBV_QPS_RTS);
+    EXPECT_EQ(attr.path_mtu, IBV_MTU_1024);
+    EXPECT_EQ(attr.dest_qp_num, b.number());
+    EXPECT_EQ(attr.rq_psn, 0xabcdefU);
+    EXPECT_EQ(attr.sq_psn, 0x123456U);
+    EXPECT_EQ(attr.timeout, 14);
+    EXPECT_EQ(attr.retry_cnt, 7);
+    EXPECT_EQ(attr.rnr_retry, 7);
+    EXPECT_EQ(attr.min_rnr_timer, 12);
+    EXPECT_EQ(attr.max_rd_atomic, 4);
+    EXPECT_EQ(attr.max_dest_rd_atomic, 4);
+    EXPECT_EQ(attr.ah_attr.is_global, 1);
+    EXPECT_EQ(attr.ah_attr.grh.hop_limit, 64);
+    EXPECT_TRUE(std::ranges::equal(attr.ah_attr.grh.dgid.raw, dev.gid().raw));
+}
+
+TEST_F(Raw, WhatCannotBeIsRefused) {
+    end a(dev);
+    EXPECT_EQ(a.to_rts(), EINVAL) << "from RESET";
+    EXPECT_EQ(a.to_rtr(5, 7), EINVAL) << "from RESET";
+    ASSERT_EQ(a.to_init(), 0);
+    EXPECT_EQ(a.to_rts(), EINVAL) << "from INIT";
+    const ibv_qp_attr good = a.rtr(5, 7);
+    ibv_qp_attr attr = good;
+    attr.ah_attr.is_global = 0;
+    EXPECT_EQ(a.modify(attr, end::rtr_mask), EINVAL) << "no GRH";
+    for (const std::uint8_t index : std::array<std::uint8_t, 4>{31, 30, 32, 255}) {
+        attr = good;
+        attr.ah_attr.grh.sgid_index = index;
+        EXPECT_NE(a.modify(attr, end::rtr_mask), 0) << "sgid_index " << unsigned{index};
+    }
+    attr = good;
+    attr.ah_attr.grh.dgid = {};
+    EXPECT_EQ(a.modify(attr, end::rtr_mask), EINVAL) << "no address";
+    attr.ah_attr.grh.dgid.raw[0] = 0xfd;
+    EXPECT_EQ(a.modify(attr, end::rtr_mask), EINVAL) << "another family";
+    attr = good;
+    attr.ah_attr.grh.dgid.raw[12] = 224;
+    EXPECT_EQ(a.modify(attr, end::rtr_mask), EINVAL) << "multicast";
+    for (const int bit : {IBV_QP_AV, IBV_QP_DEST_QPN, IBV_QP_RQ_PSN})
+        EXPECT_EQ(a.modify(good, end::rtr_mask & ~bit), EINVAL) << "without " << bit;
+    ASSERT_EQ(a.modify(good, end::rtr_mask), 0) << "nothing was left of all that";
+    EXPECT_EQ(a.modify(good, end::rtr_mask), EINVAL) << "twice";
+    EXPECT_EQ(a.post(IBV_WR_SEND, 1), EINVAL) << "in RTR";
+}
+
+TEST_F(Raw, ConnectedToItself) {
+    end a(dev);
+    ASSERT_EQ(a.to_init(), 0);
+    ASSERT_EQ(a.to_rtr(a.number(), a.psn()), 0);
+    ASSERT_EQ(a.to_rts(), 0);
+    for (int i = 0; i < 100; i++) expect_send(a, a);
+    std::fill(a.memory().begin(), a.memory().begin() + end::size / 2, 0);
+    std::fill(a.memory().begin() + end::size / 2, a.memory().end(), 0x5a);
+    ASSERT_EQ(a.post(IBV_WR_RDMA_WRITE, 10, &a), 0);
+    ASSERT_EQ(a.post(IBV_WR_RDMA_READ, 11, &a), 0);
+    const auto read = completion_of(a, 11);
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->status, IBV_WC_SUCCESS) << ibv_wc_status_str(read->status);
+    EXPECT_EQ(a.memory().front(), 0x5a);
+}
+
+TEST_F(Raw, RtrAloneReceivesAndAnswersReads) {
+    end a(dev), b(dev);
+    for (end* e : {&a, &b}) ASSERT_EQ(e->to_init(), 0);
+    ASSERT_EQ(a.to_rtr(b.number(), b.psn()), 0);
+    ASSERT_EQ(b.to_rtr(a.number(), a.psn()), 0);
+    ASSERT_EQ(b.to_rts(), 0);
+    expect_send(b, a);
+    a.memory().front() = 0x77;
+    ASSERT_EQ(b.post(IBV_WR_RDMA_READ, 3, &a), 0);
+    const auto read = completion_of(b, 3);
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->status, IBV_WC_SUCCESS) << ibv_wc_status_str(read->status);
+    EXPECT_EQ(b.memory()[end::size / 2], 0x77);
+    EXPECT_EQ(a.query().qp_state, IBV_QPS_RTR);
+}
+
+// All orders of the four steps, many times, with the work posted as soon as it can be.
+TEST_F(Raw, AnyOrderOfSteps) {
+    const char* rounds = std::getenv("SRN_RAW_ROUNDS");
+    std::mt19937 random(20261125);
+    for (int round = rounds != nullptr ? std::atoi(rounds) : 100; round > 0; round--) {
+        end a(dev, random() & 0xffffff), b(dev, random() & 0xffffff);
+        struct step {
+            end *self, *peer;
+            int done = 0;
+        };
+        std::array<step, 2> ends{{{&a, &b}, {&b, &a}}};
+        for (int left = 6; left > 0;) {
+            step& s = ends[random() % 2];
+            if (s.done == 3) continue;
+            const int ret = s.done == 0   ? s.self->to_init()
+                            : s.done == 1 ? s.self->to_rtr(s.peer->number(), s.peer->psn())
+                                          : s.self->to_rts();
+            ASSERT_EQ(ret, 0) << "step " << s.done;
+            s.done++;
+            left--;
+            if (random() % 4 == 0)
+                std::this_thread::sleep_for(std::chrono::microseconds(random() % 20000));
+        }
+        expect_send(a, b);
+        expect_send(b, a);
+        if (HasFatalFailure()) return;
+        switch (random() % 4) {
+            case 0: ASSERT_EQ(a.fail(), 0); break;
+            case 1: ASSERT_EQ(b.fail(), 0); break;
+            case 2: ASSERT_EQ(a.reset(), 0); break;
+            default: break;
+        }
+    }
+}
+
+// A queue pair that was connected is connected again, to another one.
+TEST_F(Raw, ResetForgets) {
+    end a(dev), b(dev), c(dev);
+    for (end* peer : {&b, &c, &b}) {
+        for (end* e : {&a, peer}) {
+            ASSERT_EQ(e->reset(), 0);
+            while (e->completion(0s)) {
+            }
+            ASSERT_EQ(e->to_init(), 0);
+        }
+        ASSERT_EQ(a.to_rtr(peer->number(), peer->psn()), 0);
+        ASSERT_EQ(peer->to_rtr(a.number(), a.psn()), 0);
+        ASSERT_EQ(peer->to_rts(), 0);
+        ASSERT_EQ(a.to_rts(), 0);
+        expect_send(a, *peer);
+        expect_send(*peer, a);
+    }
+}
+
+void expect_nobody(end& a) {
+    const auto start = clock_type::now();
+    ASSERT_EQ(a.post(IBV_WR_SEND, 1), 0);
+    ASSERT_EQ(a.post(IBV_WR_SEND, 2), 0);
+    const auto first = completion_of(a, 1);
+    ASSERT_TRUE(first);
+    EXPECT_EQ(first->status, IBV_WC_RETRY_EXC_ERR) << ibv_wc_status_str(first->status);
+    EXPECT_GE(clock_type::now() - start, 4s);
+    const auto second = completion_of(a, 2);
+    ASSERT_TRUE(second);
+    EXPECT_EQ(second->status, IBV_WC_WR_FLUSH_ERR) << ibv_wc_status_str(second->status);
+    EXPECT_EQ(a.query().qp_state, IBV_QPS_ERR);
+}
+
+TEST_F(Raw, PeerThatNeverComes) {
+    end lower(dev), higher(dev);
+    for (end* e : {&lower, &higher}) {
+        ASSERT_EQ(e->to_init(), 0);
+        // One number is lower than that of the queue pair, the other one is higher.
+        ASSERT_EQ(e->to_rtr(e == &lower ? 0xffffff : 1, 7), 0);
+        ASSERT_EQ(e->to_rts(), 0);
+        expect_nobody(*e);
+    }
+}
+
+// Whoever names a queue pair that names another one gets nothing of it.
+TEST_F(Raw, TwoThatClaimOne) {
+    end a(dev), b(dev), thief(dev);
+    for (end* e : {&a, &b, &thief}) ASSERT_EQ(e->to_init(), 0);
+    ASSERT_EQ(thief.to_rtr(b.number(), b.psn()), 0);
+    ASSERT_EQ(thief.to_rts(), 0);
+    ASSERT_EQ(b.to_rtr(a.number(), a.psn()), 0);
+    ASSERT_EQ(b.to_rts(), 0);
+    ASSERT_EQ(a.to_rtr(b.number(), b.psn()), 0);
+    ASSERT_EQ(a.to_rts(), 0);
+    expect_send(a, b);
+    expect_nobody(thief);
+    expect_send(b, a);
+}
+
+// Sequence numbers tell a queue pair from one that had its number before.
+TEST_F(Raw, AnotherSequenceNumber) {
+    end a(dev), b(dev);
+    for (end* e : {&a, &b}) ASSERT_EQ(e->to_init(), 0);
+    ASSERT_EQ(a.to_rtr(b.number(), b.psn() + 1), 0);
+    ASSERT_EQ(b.to_rtr(a.number(), a.psn() + 1), 0);
+    for (end* e : {&a, &b}) ASSERT_EQ(e->to_rts(), 0);
+    expect_nobody(a);
+}
+
+TEST_F(Raw, PeerThatGoes) {
+    end a(dev);
+    auto b = std::make_unique<end>(dev);
+    for (end* e : {&a, b.get()}) ASSERT_EQ(e->to_init(), 0);
+    ASSERT_EQ(a.to_rtr(b->number(), b->psn()), 0);
+    ASSERT_EQ(b->to_rtr(a.number(), a.psn()), 0);
+    for (end* e : {&a, b.get()}) ASSERT_EQ(e->to_rts(), 0);
+    expect_send(a, *b);
+    ASSERT_EQ(a.post_receive(9), 0);
+    const std::uint32_t number = b->number();
+    b.reset();
+    EXPECT_FALSE(a.completion(2s)) << "a receive was told of QP " << number;
+    EXPECT_EQ(a.query().qp_state, IBV_QPS_RTS);
+    // What TCP takes before it knows that nobody is there counts as sent.
+    std::optional<ibv_wc> wc;
+    for (std::uint64_t id = 100; id < 110; id++) {
+        ASSERT_EQ(a.post(IBV_WR_SEND, id), 0);
+        wc = completion_of(a, id);
+        ASSERT_TRUE(wc);
+        if (wc->status != IBV_WC_SUCCESS) break;
+    }
+    EXPECT_EQ(wc->status, IBV_WC_RETRY_EXC_ERR) << ibv_wc_status_str(wc->status);
+    wc = completion_of(a, 9);
+    ASSERT_TRUE(wc);
+    EXPECT_EQ(wc->status, IBV_WC_WR_FLUSH_ERR) << ibv_wc_status_str(wc->status);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    testing::InitGoogleTest(&argc, argv);
+    return RUN_ALL_TESTS();
+}
