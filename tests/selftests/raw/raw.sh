@@ -134,6 +134,25 @@ off()
 }
 
 no_port_elsewhere() { nothing_listens a && nothing_listens b; }
+# in_each_state COMMAND…: while a process has queue pairs in each state; in the end it is gone.
+in_each_state()
+{
+	local status=0
+	SRN_RAW_DEVICE=srn0 ./raw_test --gtest_also_run_disabled_tests --gtest_filter='*InEachState' \
+		> /tmp/states.log 2>&1 &
+	HOLDER=$!
+	wait_until $((20 * SLOW)) grep -q '^ready' /tmp/states.log && "$@" || status=$?
+	kill -KILL "$HOLDER" 2> /dev/null
+	wait "$HOLDER" 2> /dev/null
+	cat /tmp/states.log
+	return $status
+}
+
+killed()
+{
+	in_each_state true && no_objects_stay $((10 * SLOW)) && nothing_listens
+}
+
 nothing_listens() { ! ss ${1:+-N $1} -Hltn "sport = :5040" | grep -q .; }
 
 run_check "two links in two namespaces" two_namespaces
@@ -147,5 +166,10 @@ chmod +x raw_test
 SRN_RAW_DEVICE=srn0 run_gtest ./raw_test 200 '*'
 run_check "turned off, it is refused" off
 run_check "no port stays open" wait_until 5 nothing_listens
+for _ in 1 2 3; do
+	run_check "a process is killed with queue pairs in each state" killed
+done
+run_check "the link is deleted meanwhile" in_each_state rdma link delete srn0
+run_check "no port stays open then" wait_until 5 nothing_listens
 run_check "nor in the other namespaces" wait_until 5 no_port_elsewhere
 finish
