@@ -8,14 +8,12 @@
 . lib/ktap.sh
 . lib/perftest.sh
 
-# The machine's only network card has the name that udev gave it.
+# The machine's only network card, under the name that udev gives it when its driver has found it.
 netdev()
 {
-	local device
-	for device in /sys/class/net/*/device; do
-		device=${device%/device}
-		echo "${device##*/}"
-	done
+	wait_until 60 compgen -G '/sys/class/net/*/device' > /dev/null
+	udevadm settle
+	basename "$(dirname /sys/class/net/*/device)"
 }
 CARD=$(netdev)
 UNIT=softrnic-link@$CARD.service
@@ -27,7 +25,8 @@ address()
 {
 	printf '%s\n' '[Match]' "Name=$CARD" '[Network]' 'Address=10.1.0.1/24' \
 		> /etc/systemd/network/10-card.network
-	systemctl enable --now systemd-networkd && wait_until 30 has_address
+	systemctl enable systemd-networkd && systemctl restart systemd-networkd &&
+		wait_until 30 has_address
 }
 
 no_link() { ! rdma link show | grep -q srn0; }

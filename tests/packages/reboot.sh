@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # Boot the tree of run.sh with systemd, from an image that keeps what is written, so that a link can
-# be there after a reboot. The machine has a network card that nobody else is connected to.
+# be there after a reboot. The machine has a network card with nobody else in its network.
 
 # prepare_reboots FOLDER: with the image that "boot" made last, and its kernel.
 prepare_reboots()
@@ -35,7 +35,7 @@ after_boot()
 		-device virtio-blk-pci,drive=root
 		-fsdev "local,id=out,path=$folder/out,security_model=none"
 		-device virtio-9p-pci,fsdev=out,mount_tag=out
-		-netdev hubport,id=n0,hubid=0 -device virtio-net-pci,netdev=n0
+		-netdev user,id=n0,restrict=on -device virtio-net-pci,netdev=n0
 		-device virtio-rng-pci -serial "file:$folder/console-$step.log"
 	)
 	timeout -k 5 "${SRN_TIMEOUT:-300}" "${qemu[@]}" || status=$?
