@@ -145,7 +145,7 @@ in_each_state()
 	kill -KILL "$HOLDER" 2> /dev/null
 	wait "$HOLDER" 2> /dev/null
 	cat /tmp/states.log
-	return $status
+	return "$status"
 }
 
 killed()
