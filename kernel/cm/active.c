@@ -9,12 +9,12 @@
 #include "../compat/compat.h"
 #include "../qp/connection.h"
 #include "../stream/frame.h"
+#include "../stream/handshake.h"
 #include "../stream/keepalive.h"
 #include "../stream/service.h"
 #include "../stream/sock.h"
 #include "active.h"
 #include "claim.h"
-#include "../stream/handshake.h"
 #include "report.h"
 
 #define CONNECT_TIMEOUT	(15 * HZ)
@@ -38,11 +38,6 @@ static void connect_failed(struct srn_ep *ep, int status)
 {
 	srn_count(ep->dev->counters, failure_counter(ep, status));
 	srn_report_ended(ep, status, false);
-}
-
-static int address_len(const struct sockaddr_storage *a)
-{
-	return a->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
 }
 
 static void add_scope(struct srn_ep *ep, struct sockaddr_storage *a)
@@ -76,7 +71,7 @@ static int bind_local(struct srn_ep *ep, bool any_port)
 		set_any_port(&local);
 	else
 		sock_set_reuseaddr(ep->sock->sk);
-	return kernel_bind(ep->sock, srn_sockaddr(&local), address_len(&local));
+	return kernel_bind(ep->sock, srn_sockaddr(&local), srn_address_len(local.ss_family));
 }
 
 static int start_connect(struct srn_ep *ep, bool any_port)
@@ -96,7 +91,7 @@ static int start_connect(struct srn_ep *ep, bool any_port)
 	ep->state = SRN_EP_CONNECTING;
 	ep->peer.have = 0;
 	srn_ep_hook(ep);
-	ret = kernel_connect(ep->sock, srn_sockaddr(&remote), address_len(&remote),
+	ret = kernel_connect(ep->sock, srn_sockaddr(&remote), srn_address_len(remote.ss_family),
 			     O_NONBLOCK);
 	if (ret && ret != -EINPROGRESS)
 		return ret;

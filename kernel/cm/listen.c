@@ -159,7 +159,7 @@ static int port_listen(struct srn_port *port, u32 backlog)
 	if (!v4)
 		port->sock->sk->sk_ipv6only = port->v6only;
 	ret = kernel_bind(port->sock, srn_sockaddr(&port->address),
-			  v4 ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+			  srn_address_len(port->address.ss_family));
 	if (!ret) {
 		srn_sock_hook(port->sock->sk, &hooks, port);
 		ret = kernel_listen(port->sock, backlog);

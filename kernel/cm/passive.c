@@ -5,10 +5,10 @@
 #include <net/tcp_states.h>
 
 #include "../qp/connection.h"
+#include "../stream/handshake.h"
 #include "../stream/service.h"
 #include "../stream/sock.h"
 #include "claim.h"
-#include "../stream/handshake.h"
 #include "passive.h"
 #include "report.h"
 

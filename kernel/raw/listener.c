@@ -222,7 +222,7 @@ static int start_to_listen(struct srn_raw_listener *l)
 	if (ret)
 		return ret;
 	sock_set_reuseaddr(l->sock->sk);
-	ret = kernel_bind(l->sock, srn_sockaddr(&l->address), srn_address_len(&l->address));
+	ret = kernel_bind(l->sock, srn_sockaddr(&l->address), srn_address_len(l->address.family));
 	if (!ret) {
 		srn_sock_hook(l->sock->sk, &hooks, l);
 		ret = kernel_listen(l->sock, BACKLOG);

@@ -121,6 +121,16 @@ static int start(struct srn_raw *raw, struct socket *sock, const struct srn_conn
 	return 0;
 }
 
+/* The attempt has got as far as the queue pair's stream. */
+static void start_or_fail(struct srn_raw *raw, const struct srn_conn_params *conn)
+{
+	srn_sock_unhook(raw->sock->sk);
+	if (start(raw, raw->sock, conn))
+		attempt_failed(raw);
+	else
+		raw->sock = NULL;
+}
+
 static struct srn_mpa_frame our_frame(const struct srn_raw *raw, bool reply)
 {
 	return (struct srn_mpa_frame) {
@@ -130,14 +140,20 @@ static struct srn_mpa_frame our_frame(const struct srn_raw *raw, bool reply)
 	};
 }
 
+/* May it come from a queue pair that is brought up by hand? */
+static bool is_such_frame(const struct srn_mpa_frame *f)
+{
+	return f->enhanced && f->peer_to_peer && f->rtr_write;
+}
+
 static int send_frame(struct srn_raw *raw, struct socket *sock, const struct srn_mpa_frame *frame)
 {
 	struct srn_bring_up b = {
 		.has_sq_psn = raw->rts,
 		.source_qpn = raw->qp->ibqp.qp_num,
-		.dest_qpn = raw->dest_qpn,
+		.dest_qpn = raw->attr.dest_qp_num,
 		.sq_psn = raw->attr.sq_psn,
-		.rq_psn = raw->rq_psn,
+		.rq_psn = raw->attr.rq_psn,
 	};
 	u8 data[SRN_BRING_UP_LEN];
 
@@ -154,11 +170,11 @@ static int send_frame(struct srn_raw *raw, struct socket *sock, const struct srn
  */
 static bool same_pair(const struct srn_raw *raw, const struct srn_bring_up *b)
 {
-	if (b->source_qpn != raw->dest_qpn || b->dest_qpn != raw->qp->ibqp.qp_num ||
+	if (b->source_qpn != raw->attr.dest_qp_num || b->dest_qpn != raw->qp->ibqp.qp_num ||
 	    memcmp(b->dest_gid, raw->sgid.raw, SRN_GID_LEN) ||
 	    memcmp(b->source_gid, raw->attr.ah_attr.grh.dgid.raw, SRN_GID_LEN))
 		return false;
-	if (b->has_sq_psn && b->sq_psn != raw->rq_psn)
+	if (b->has_sq_psn && b->sq_psn != raw->attr.rq_psn)
 		return false;
 	if (raw->rts && b->rq_psn != raw->attr.sq_psn)
 		return false;
@@ -186,7 +202,7 @@ static int bind_local(struct srn_raw *raw)
 	if (!raw->self)
 		ip_setsockopt(raw->sock->sk, SOL_IP, IP_BIND_ADDRESS_NO_PORT, KERNEL_SOCKPTR(&yes),
 			      sizeof(yes));
-	return kernel_bind(raw->sock, srn_sockaddr(&local), srn_address_len(&local));
+	return kernel_bind(raw->sock, srn_sockaddr(&local), srn_address_len(local.family));
 }
 
 /* Where to connect to. A queue pair that is its own peer connects its socket to itself. */
@@ -220,7 +236,7 @@ static void begin_attempt(struct srn_raw *raw)
 	queue_later(raw, CONNECT_TIMEOUT);
 	ret = bind_local(raw) ?: target(raw, &to);
 	if (!ret)
-		ret = kernel_connect(raw->sock, srn_sockaddr(&to), srn_address_len(&to),
+		ret = kernel_connect(raw->sock, srn_sockaddr(&to), srn_address_len(to.family),
 				     O_NONBLOCK);
 	if (ret && ret != -EINPROGRESS)
 		attempt_failed(raw);
@@ -233,11 +249,7 @@ static void start_with_itself(struct srn_raw *raw)
 	};
 	struct srn_conn_params conn = conn_params(raw, &self);
 
-	srn_sock_unhook(raw->sock->sk);
-	if (start(raw, raw->sock, &conn))
-		attempt_failed(raw);
-	else
-		raw->sock = NULL;
+	start_or_fail(raw, &conn);
 }
 
 static void connecting(struct srn_raw *raw)
@@ -272,18 +284,13 @@ static void wait_reply(struct srn_raw *raw)
 
 	if (ret == -EAGAIN)
 		return;
-	if (ret || f->reject || !f->enhanced || !f->peer_to_peer || !f->rtr_write ||
-	    !frame_names_us(raw, &raw->peer)) {
+	if (ret || f->reject || !is_such_frame(f) || !frame_names_us(raw, &raw->peer)) {
 		attempt_failed(raw);
 		return;
 	}
 	conn = conn_params(raw, f);
 	conn.rtr = SRN_RTR_WRITE;
-	srn_sock_unhook(raw->sock->sk);
-	if (start(raw, raw->sock, &conn))
-		attempt_failed(raw);
-	else
-		raw->sock = NULL;
+	start_or_fail(raw, &conn);
 }
 
 /* As InfiniBand's: so long without an answer, so many times; but 5 seconds at least. */
@@ -448,7 +455,7 @@ static void conn_query(struct srn_conn *conn, struct ib_qp_attr *attr)
 	attr->path_mig_state = IB_MIG_MIGRATED;
 	attr->rq_psn = raw->attr.rq_psn;
 	attr->sq_psn = raw->attr.sq_psn;
-	attr->dest_qp_num = raw->dest_qpn;
+	attr->dest_qp_num = raw->attr.dest_qp_num;
 	attr->ah_attr = raw->attr.ah_attr;
 	attr->pkey_index = raw->attr.pkey_index;
 	attr->max_rd_atomic = raw->attr.max_rd_atomic;
@@ -528,8 +535,8 @@ static void choose_role(struct srn_raw *raw)
 	u32 qpn = raw->qp->ibqp.qp_num;
 	int order = memcmp(&raw->sgid, &raw->attr.ah_attr.grh.dgid, sizeof(raw->sgid));
 
-	raw->self = !order && qpn == raw->dest_qpn;
-	raw->active = order < 0 || (!order && qpn < raw->dest_qpn);
+	raw->self = !order && qpn == raw->attr.dest_qp_num;
+	raw->active = order < 0 || (!order && qpn < raw->attr.dest_qp_num);
 }
 
 /* Return: the bring-up that is under way for that queue pair, with a reference, or NULL. */
@@ -587,8 +594,7 @@ static enum srn_raw_answer offer(struct srn_device *dev, struct socket *sock,
 
 	data = srn_handshake_private(request, &len);
 	*reason = "it is not for a queue pair that is brought up by hand";
-	if (f->revision != 2 || !f->enhanced || !f->peer_to_peer || !f->rtr_write || !data ||
-	    srn_bring_up_get(data, len, &b))
+	if (f->revision != 2 || !is_such_frame(f) || !data || srn_bring_up_get(data, len, &b))
 		return answer;
 	*reason = NULL;
 	raw = find(dev, b.dest_qpn);
@@ -653,8 +659,6 @@ static struct srn_raw *raw_new(struct srn_qp *qp, const struct ib_qp_attr *attr)
 	raw->attr.timeout = 0;
 	raw->attr.retry_cnt = 0;
 	raw->attr.rnr_retry = 0;
-	raw->rq_psn = raw->attr.rq_psn;
-	raw->dest_qpn = attr->dest_qp_num;
 	return raw;
 }
 

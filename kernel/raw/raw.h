@@ -9,7 +9,8 @@
  * comes too early is refused and tries again, so nothing is kept for a peer that has no queue pair
  * here. A queue pair that is connected to itself has a socket that is connected to itself.
  *
- * Only the work of a bring-up moves it from one state to the next, but for its end:
+ * A bring-up is moved from one state to the next by its work, or by that of the listener, both on
+ * the link's raw_wq; but for its end:
  *
  *	WAITING		for the other end, or for the time of the next attempt
  *	CONNECTING	SYN sent
@@ -18,10 +19,10 @@
  *	ENDED		the queue pair has let go of it
  *
  * The queue pair is in RTR until it is connected, and in RTS from then on, as with rdma_cm. What
- * the program has made of it is @rts; srn_raw_query() tells that.
+ * the program has made of it is @rts, and that is what ibv_query_qp() tells.
  *
- * Lock order: raw->lock, qp->conn_mutex. Neither is held together with listeners_mutex
- * (listener.c).
+ * Lock order: listeners_mutex (listener.c), raw->lock, qp->conn_mutex. Whoever closes a listener
+ * waits for its work, which takes the second one.
  */
 #ifndef SRN_RAW_H
 #define SRN_RAW_H
@@ -58,11 +59,9 @@ struct srn_raw {
 	union srn_address remote;	/* without a port */
 	union ib_gid sgid;
 	u16 port;			/* of both ends' links */
-	u32 dest_qpn;
-	u32 rq_psn;
 	bool active;			/* this end connects */
 	bool self;			/* both ends are this queue pair */
-	struct ib_qp_attr attr;		/* what the program has set, for srn_raw_query() */
+	struct ib_qp_attr attr;		/* what the program has set */
 
 	struct mutex lock;		/* protects what follows */
 	enum srn_raw_state state;

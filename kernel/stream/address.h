@@ -15,9 +15,9 @@ union srn_address {
 	struct sockaddr_in6 in6;
 };
 
-static inline int srn_address_len(const union srn_address *a)
+static inline int srn_address_len(sa_family_t family)
 {
-	return a->family == AF_INET ? sizeof(a->in) : sizeof(a->in6);
+	return family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
 }
 
 /* The port is at the same place in both families. */

@@ -133,7 +133,6 @@ off()
 		dmesg | grep -q "RTR: the link's setting raw/port is 0"
 }
 
-no_port_elsewhere() { nothing_listens a && nothing_listens b; }
 # in_each_state COMMAND…: while a process has queue pairs in each state; in the end it is gone.
 in_each_state()
 {
@@ -153,6 +152,7 @@ killed()
 	in_each_state true && no_objects_stay $((10 * SLOW)) && nothing_listens
 }
 
+no_port_elsewhere() { nothing_listens a && nothing_listens b; }
 nothing_listens() { ! ss ${1:+-N $1} -Hltn "sport = :5040" | grep -q .; }
 
 run_check "two links in two namespaces" two_namespaces
