@@ -44,15 +44,15 @@ all: module provider ## build the kernel module and the provider
 # Without KDIR, scripts/kernel-dir chooses: the running kernel if it can.
 .PHONY: module
 module: $(B)/.deps-build ## build softrnic.ko; KDIR=… for a kernel other than the running one
-	@scripts/build-module "$(or $(KDIR),$$(scripts/kernel-dir))"
+	@kdir="$(or $(KDIR),$$(scripts/kernel-dir))" && scripts/build-module "$$kdir"
 
 .PHONY: guest-module
 guest-module: $(B)/.deps-build machine ## build softrnic.ko for the test machine's kernel
-	@$(IN_RELEASE) scripts/build-module "$$(scripts/kernel-dir --guest)"
+	@kdir=$$(scripts/kernel-dir --guest) && $(IN_RELEASE) scripts/build-module "$$kdir"
 
 .PHONY: debug-module
 debug-module: $(B)/.deps-build machine ## build softrnic.ko for a debug kernel, and that kernel once (K=uml, uml-smp, qemu, kcsan or trace)
-	@scripts/build-module "$$(scripts/debug-kernel build $(K_OR_UML))/build"
+	@folder=$$(scripts/debug-kernel build $(K_OR_UML)) && scripts/build-module "$$folder/build"
 
 .PHONY: provider
 provider: $(B)/.deps-userspace ## build the libibverbs provider, softrnicctl and the library's examples
@@ -85,7 +85,7 @@ install: module provider ## install module, provider and softrnicctl on this hos
 	@test -n "$(KDIR)" -o -e "/lib/modules/$$(uname -r)/build" || { \
 		echo "no headers of the running kernel: apt install linux-headers-$$(uname -r), or KDIR=…"; \
 		exit 1; }
-	@scripts/install --destdir "$(DESTDIR)" "$(or $(KDIR),$$(scripts/kernel-dir))"
+	@kdir="$(or $(KDIR),$$(scripts/kernel-dir))" && scripts/install --destdir "$(DESTDIR)" "$$kdir"
 
 .PHONY: uninstall
 uninstall: ## undo "make install" (DESTDIR=…)

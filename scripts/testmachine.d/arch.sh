@@ -41,3 +41,19 @@ set_arch()
 	*) die "unknown processor $ARCH: amd64, arm64 or s390x" ;;
 	esac
 }
+
+# Print the kernel argument that tells the frequency of the time stamp counter, if the machine needs
+# it. While it boots the kernel would measure that. On a busy host it found a twentieth of it, and
+# each time limit in the machine was over at once. The machine's counter is the host's, so that is
+# measured. Where time goes by instructions the kernel measures right.
+clock_args()
+{
+	local program
+	[[ $ARCH == amd64 && -z ${ICOUNT:-} ]] && ! is_foreign || return 0
+	program=$(cache_root)/tsc-frequency
+	if [[ $LIB/tsc-frequency.cpp -nt $program ]]; then
+		g++ -std=c++20 -O2 -o "$program.$$" "$LIB/tsc-frequency.cpp"
+		mv "$program.$$" "$program"
+	fi
+	printf 'tsc_early_khz=%s' "$("$program")"
+}

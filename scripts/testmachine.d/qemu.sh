@@ -15,8 +15,9 @@ KERNEL_ARGS=(
 # qemu_command INITRD OUT: fill the array QEMU, without serial ports.
 qemu_command()
 {
-	local initrd=$1 out=$2 machine image
+	local initrd=$1 out=$2 machine image clock
 	machine=$(machine_dir)
+	clock=$(clock_args)
 	image=$machine/vmlinux
 	if [[ $KERNEL != stock ]]; then
 		image=$(kernel_dir)/image
@@ -35,7 +36,7 @@ qemu_command()
 		-smp "$SMP" -m "$MEM"
 		-nodefaults -no-user-config -display none -no-reboot
 		-kernel "$image" -initrd "$initrd"
-		-append "console=$CONSOLE ${ARCH_ARGS[*]} ${KERNEL_ARGS[*]} $APPEND"
+		-append "console=$CONSOLE ${ARCH_ARGS[*]} ${KERNEL_ARGS[*]} $clock $APPEND"
 		-drive "if=none,id=root,file=$machine/root.ext4,format=raw,readonly=on,cache=unsafe,aio=threads"
 		-device virtio-blk-pci,drive=root
 		-fsdev "local,id=out,path=$out,security_model=none"

@@ -20,8 +20,9 @@ prepare_reboots()
 # after_boot FOLDER STEP: start the machine, in which reboot-guest.sh STEP runs, and see that it ends.
 after_boot()
 {
-	local folder=$1 step=$2 status=0
+	local folder=$1 step=$2 status=0 clock
 	local -a qemu
+	clock=$(clock_args)
 	echo "$step" > "$folder/overlay/opt/packages-test/step"
 	(cd "$folder" && find init overlay | cpio -o -H newc -R 0:0 --quiet) |
 		cat "$WORK/initramfs.cpio" - > "$folder/initrd"
@@ -30,7 +31,7 @@ after_boot()
 		"$QEMU_PROGRAM" "${BOARD[@]}" -accel "tcg,thread=multi" -smp 2 -m 1G
 		-nodefaults -no-user-config -display none -no-reboot
 		-kernel "$WORK/vmlinux" -initrd "$folder/initrd"
-		-append "console=$CONSOLE ${ARCH_ARGS[*]} mitigations=off oops=panic panic=-1"
+		-append "console=$CONSOLE ${ARCH_ARGS[*]} $clock mitigations=off oops=panic panic=-1"
 		-drive "if=none,id=root,file=$folder/root.ext4,format=raw,cache=unsafe"
 		-device virtio-blk-pci,drive=root
 		-fsdev "local,id=out,path=$folder/out,security_model=none"
