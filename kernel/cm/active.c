@@ -191,7 +191,8 @@ static u8 negotiate(struct srn_ep *ep, struct srn_conn_params *conn, const char 
 	const struct srn_mpa_frame *f = &ep->peer.frame;
 
 	*conn = (struct srn_conn_params){
-		.crc = ep->crc || f->crc, .tx_markers = f->markers, .rx_markers = ep->markers,
+		.initiator = true, .crc = ep->crc || f->crc,
+		.tx_markers = f->markers, .rx_markers = ep->markers,
 	};
 	if (f->enhanced && ep->revision >= 2) {
 		if (f->ird != SRN_MPA_NO_DEPTH)

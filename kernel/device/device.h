@@ -55,6 +55,7 @@ struct srn_qp;
  * @crc: new connections ask for CRC32C
  * @markers: new connections ask their peers for MPA markers
  * @large_fpdus: new connections without CRC do not limit FPDUs to the size of a TCP segment
+ * @greeting: new connections find out whether their peer is a softrnic, see wire/greeting.h
  * @raw_port: TCP port for queue pairs that are brought up by hand; 0: there are none
  * @bring_up: brings a queue pair to RTR by hand; verbs/ hands down what is above this layer
  * @registering: the core is replaying the existing listeners
@@ -90,6 +91,7 @@ struct srn_device {
 	bool crc;
 	bool markers;
 	bool large_fpdus;
+	bool greeting;
 	u16 raw_port;
 	int (*bring_up)(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask);
 	bool registering;

@@ -3,7 +3,7 @@
  * What a link asks for when connections are made. Each link has its settings in sysfs; module
  * parameters are the settings with which links that are added later begin.
  *
- *	/sys/class/infiniband/srn0/mpa/{crc,markers,large_fpdus}
+ *	/sys/class/infiniband/srn0/mpa/{crc,greeting,large_fpdus,markers}
  *	/sys/class/infiniband/srn0/raw/port
  */
 #include <linux/device.h>
@@ -24,6 +24,10 @@ static bool large_fpdus;
 module_param(large_fpdus, bool, 0644);
 MODULE_PARM_DESC(large_fpdus, "Without CRC send FPDUs larger than a TCP segment on links that are added (default: N)");
 
+static bool greeting = true;
+module_param(greeting, bool, 0644);
+MODULE_PARM_DESC(greeting, "Find out whether peers are softrnics, too, on links that are added (default: Y)");
+
 static ushort raw_port = 5040;
 module_param(raw_port, ushort, 0644);
 MODULE_PARM_DESC(raw_port, "TCP port for queue pairs that are brought up without rdma_cm on links that are added, 0: none (default: 5040)");
@@ -37,6 +41,7 @@ void srn_settings_init(struct srn_device *dev)
 	dev->crc = READ_ONCE(crc);
 	dev->markers = READ_ONCE(markers);
 	dev->large_fpdus = READ_ONCE(large_fpdus);
+	dev->greeting = READ_ONCE(greeting);
 	dev->raw_port = READ_ONCE(raw_port);
 }
 
@@ -86,10 +91,16 @@ static struct setting large_fpdus_setting = {
 	.offset = offsetof(struct srn_device, large_fpdus),
 };
 
+static struct setting greeting_setting = {
+	.attr = __ATTR(greeting, 0644, setting_show, setting_store),
+	.offset = offsetof(struct srn_device, greeting),
+};
+
 static struct attribute *mpa_attributes[] = {
 	&crc_setting.attr.attr,
 	&markers_setting.attr.attr,
 	&large_fpdus_setting.attr.attr,
+	&greeting_setting.attr.attr,
 	NULL
 };
 

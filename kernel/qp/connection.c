@@ -16,6 +16,7 @@
 #include "placement.h"
 #include "qp_trace.h"
 #include "receive.h"
+#include "recognition.h"
 #include "requester.h"
 #include "responder.h"
 #include "state.h"
@@ -38,6 +39,7 @@ static void conn_reset(struct srn_qp *qp, const struct srn_conn_params *params)
 	qp->irq.depth = roundup_pow_of_two(max(params->ird, 1u));
 	qp->irq.prod = 0;
 	qp->irq.cons = 0;
+	srn_recognition_begin(qp, params->initiator);
 }
 
 /**

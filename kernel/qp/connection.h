@@ -9,6 +9,7 @@
 
 /* What the set-up agreed on. */
 struct srn_conn_params {
+	bool initiator;		/* this end has connected, and sends the first FPDU */
 	bool crc;
 	bool tx_markers;	/* the peer wants markers */
 	bool rx_markers;	/* we want markers */

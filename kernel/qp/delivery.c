@@ -9,6 +9,7 @@
 #include "placement.h"
 #include "qp_trace.h"
 #include "receive.h"
+#include "recognition.h"
 #include "requests.h"
 #include "responder.h"
 #include "state.h"
@@ -172,6 +173,8 @@ int srn_delivery_end(struct srn_stream *s, struct srn_term_code *term)
 	}
 	switch (rx->header.opcode) {
 	case SRN_OP_WRITE:
+		if (unlikely(!rx->write_len))
+			srn_recognition_received(qp);
 		return 0;
 	case SRN_OP_READ_RESPONSE:
 		return end_read_response(qp);

@@ -44,7 +44,7 @@ static int begin_write(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 
 	rx->target = c;
 	rx->write_len = payload + (rx->write_open ? rx->write_len : 0);
 	rx->write_open = !h->last;
-	/* STag and offset of an empty Write mean nothing, RFC 5041 section 5.1. */
+	/* STag and offset of an empty Write mean nothing, RFC 5041 section 5.2. */
 	if (!payload)
 		return 0;
 	if (!(READ_ONCE(qp->access) & IB_ACCESS_REMOTE_WRITE)) {

@@ -36,6 +36,7 @@
 #include "../memory/cursor.h"
 #include "../stream/stream.h"
 #include "../wire/atomic.h"
+#include "../wire/greeting.h"
 #include "../wire/sequence.h"
 #include "cm_handle.h"
 #include "coalesce.h"
@@ -151,6 +152,7 @@ struct srn_qp_tx {
 		struct srn_wire_immediate immediate;
 	} control;
 	enum srn_rtr rtr;
+	u8 greeting;		/* enum srn_greeting_kind that is to be sent */
 	struct srn_sge sge;	/* source of messages that have no scatter list */
 };
 
@@ -162,6 +164,7 @@ struct srn_qp_rx {
 	u32 segments;			/* number of segments received */
 	u32 responses;			/* number of segments that answered our requests */
 	struct srn_sequence sequence;
+	struct srn_greeting greeting;
 	u32 payload;			/* payload bytes of the segment in hand */
 	struct srn_rdmap_header header;	/* header of the segment in hand */
 	struct srn_cursor *target;	/* where the payload goes; NULL: to @control */

@@ -11,6 +11,7 @@
 #include "fetch.h"
 #include "message.h"
 #include "qp_trace.h"
+#include "recognition.h"
 #include "requester.h"
 #include "requests.h"
 #include "responder.h"
@@ -282,6 +283,8 @@ enum srn_tx_verdict srn_requester_next(struct srn_stream *s, struct srn_tx_msg *
 
 	if (unlikely(qp->tx.rtr))
 		return tx_rtr(qp, msg);
+	if (unlikely(READ_ONCE(qp->tx.greeting)))
+		return srn_recognition_next(qp, msg);
 	answer = srn_responder_waits(qp);
 	qp->tx.irq_turn = !qp->tx.irq_turn;
 	if (answer && qp->tx.irq_turn)

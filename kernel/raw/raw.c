@@ -289,6 +289,7 @@ static void wait_reply(struct srn_raw *raw)
 		return;
 	}
 	conn = conn_params(raw, f);
+	conn.initiator = true;
 	conn.rtr = SRN_RTR_WRITE;
 	start_or_fail(raw, &conn);
 }

@@ -67,7 +67,7 @@ static u32 fpdu_size(const struct srn_stream *s, u32 limit)
 	u32 mss = READ_ONCE(tcp_sk(s->sock->sk)->mss_cache);
 	u32 room = limit - s->batch->bytes;
 
-	if (!s->large_fpdus)
+	if (!READ_ONCE(s->large_fpdus))
 		return mss;
 	/* A batch that exceeds one FPDU gets two, so that it still consists of whole segments. */
 	if (room > SRN_MAX_FPDU)

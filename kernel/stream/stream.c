@@ -121,11 +121,9 @@ void srn_stream_attach(struct srn_stream *s, struct socket *sock,
 	s->counters = params->counters;
 	srn_sock_charge(sock->sk, s->payer);
 	srn_framer_init(&s->framer, params->crc, params->tx_markers);
-	/*
-	 * With markers or CRC payload is copied, for which a batch has less room, and a peer has to
-	 * keep all of an FPDU until its CRC arrives.
-	 */
-	s->large_fpdus = params->large_fpdus && !params->crc && !params->tx_markers;
+	s->large_fpdus = false;
+	if (params->large_fpdus)
+		srn_stream_allow_large_fpdus(s);
 	s->tx_hold = params->hold_tx;
 	s->tx_stopped = false;
 	s->tx_shut = false;
@@ -135,6 +133,20 @@ void srn_stream_attach(struct srn_stream *s, struct socket *sock,
 	srn_fpdu_init(&s->parser, params->crc, params->rx_markers);
 	if (params->process)
 		srn_sock_share_fragment(sock, true);
+}
+
+/**
+ * srn_stream_allow_large_fpdus - FPDUs may exceed a TCP segment from now on
+ * @s: attached stream
+ *
+ * With markers or CRC they do not: payload is copied then, for which a batch has less room, and a
+ * peer has to keep all of an FPDU until its CRC arrives.
+ *
+ * Context: any.
+ */
+void srn_stream_allow_large_fpdus(struct srn_stream *s)
+{
+	WRITE_ONCE(s->large_fpdus, !s->framer.with_crc && !s->framer.markers);
 }
 
 /**

@@ -186,6 +186,7 @@ void srn_stream_attach(struct srn_stream *s, struct socket *sock,
 void srn_stream_detach(struct srn_stream *s);
 void srn_stream_exit(struct srn_stream *s);
 void srn_stream_start(struct srn_stream *s);
+void srn_stream_allow_large_fpdus(struct srn_stream *s);
 /* Is there a transmitter, now or soon? It may already have looked for work for the last time. */
 static inline bool srn_stream_transmits(const struct srn_stream *s)
 {

@@ -54,11 +54,14 @@ both_agree()
 	return "$status"
 }
 
-# Each round of rping: the server reads the client's message and writes it back.
+# Each round of rping: the server reads the client's message and writes it back. Two more Writes of
+# the client and one of the server are how the two recognise each other, and one more makes the
+# server ready.
 rping_is_counted()
 {
 	counted srna rx_read_request_messages 10 && counted srna tx_read_response_messages 10 &&
-		counted srna rx_write_messages 10 && counted srnb rx_write_messages 1 &&
+		counted srna rx_write_messages 11 && counted srnb rx_write_messages 3 &&
+		counted srna peers_recognised 1 && counted srnb peers_recognised 1 &&
 		counted srna connects 1 && counted srnb accepts 1 && counted srnb requests 1 &&
 		wait_until 5 counted srna connections_closed 1 &&
 		wait_until 5 counted srnb connections_closed 1 &&

@@ -271,6 +271,44 @@ segment make_write(std::uint32_t stag, std::uint64_t to, bytes payload) {
             .payload = std::move(payload)};
 }
 
+namespace {
+
+constexpr std::uint64_t low_bits(unsigned count) {
+    return (std::uint64_t{1} << count) - 1;
+}
+
+std::uint64_t mixed(std::uint64_t value) {
+    const std::uint64_t spread = (value ^ value >> 31) * 0x9e3779b97f4a7c15;
+    return spread ^ spread >> 29;
+}
+
+}  // namespace
+
+segment make_greeting(const greeting& g) {
+    return make_write(greeting::magic | g.what,
+                      static_cast<std::uint64_t>(g.features) << 48 | g.value, {});
+}
+
+greeting decode_greeting(const segment& s) {
+    const greeting g{.what = static_cast<std::uint8_t>(s.stag & 0xff),
+                     .features = static_cast<std::uint16_t>(s.to >> 48),
+                     .value = s.to & low_bits(48)};
+    if (s != make_greeting(g)) throw std::runtime_error("no greeting: " + describe(s));
+    return g;
+}
+
+greeting answer_to(const greeting& hello, std::uint32_t nonce, std::uint16_t features) {
+    return {.what = greeting::answer,
+            .features = features,
+            .value = (mixed(hello.value) & low_bits(24)) << 24 | nonce};
+}
+
+greeting confirmation_of(const greeting& hello, const greeting& answer) {
+    return {.what = greeting::confirm,
+            .features = answer.features,
+            .value = mixed(mixed(hello.value) + (answer.value & low_bits(24))) & low_bits(48)};
+}
+
 segment make_read_request(std::uint32_t msn, const read_request& r) {
     return {.opcode = op::read_request, .qn = 1, .msn = msn, .payload = encode(r)};
 }

@@ -130,6 +130,26 @@ struct atomic_request {
 bytes encode(const atomic_request& a);
 atomic_request decode_atomic_request(byte_view payload);
 
+/// How softrnics recognise each other: Writes without payload, wire.md. Not in any RFC.
+struct greeting {
+    enum kind : std::uint8_t { hello = 1, answer = 2, confirm = 3 };
+    static constexpr std::uint32_t magic = 0x73724700;
+    static constexpr std::uint16_t large_fpdus = 1;
+
+    std::uint8_t what = hello;
+    std::uint16_t features = large_fpdus;
+    /// 48 bits: a nonce, a proof, or 24 bits of each.
+    std::uint64_t value = 0;
+
+    friend bool operator==(const greeting&, const greeting&) = default;
+};
+segment make_greeting(const greeting& g);
+/// Throws std::runtime_error for what is none.
+greeting decode_greeting(const segment& s);
+/// What a responder with this nonce answers, and how an initiator confirms that.
+greeting answer_to(const greeting& hello, std::uint32_t nonce, std::uint16_t features);
+greeting confirmation_of(const greeting& hello, const greeting& answer);
+
 /// Valid messages of one segment.
 segment make_send(std::uint32_t msn, bytes payload, std::uint8_t opcode = op::send,
                   std::uint32_t inv_stag = 0);

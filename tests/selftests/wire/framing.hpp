@@ -74,6 +74,8 @@ public:
 private:
     link_setting crc_;
     link_setting markers_;
+    /// Only framed_wire could read a greeting.
+    link_setting greeting_{"greeting", false};
 
 public:
     session s;

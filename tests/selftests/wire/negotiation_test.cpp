@@ -331,6 +331,7 @@ TEST(Initiator, rfc6581_10_falls_back_to_revision_1) {
     EXPECT_EQ(wire.read_frame(false), (mpa_frame{.revision = 1}));
     wire.send(encode(mpa_frame{.reply = true, .revision = 1}));
     must(verbs.connected.get());
+    EXPECT_EQ(decode_greeting(wire.read_segment()).what, greeting::hello);
     must(verbs.end.qp().send(softrnic::no_slices, {.id = 3}));
     EXPECT_EQ(describe(wire.read_segment()), describe(make_send(1, {})));
 }

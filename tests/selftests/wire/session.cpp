@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <future>
 
 namespace wirepeer {
@@ -23,6 +24,12 @@ softrnic::context_view link_device() {
     for (const softrnic::context_view device : must(softrnic::rdma_cm_devices()))
         if (device.transport() == softrnic::transport::iwarp) return device;
     throw std::runtime_error("no iWARP device");
+}
+
+bool link_greets() {
+    std::ifstream setting("/sys/class/infiniband/" + std::string(link_device().name()) +
+                          "/mpa/greeting");
+    return setting.get() == '1';
 }
 
 void must_be_quiet(softrnic::context_view device) {
@@ -164,7 +171,9 @@ void session::be_responder(const session_options& options) {
     theirs = wire.read_frame(false);
     wire.send(encode(options.frame));
     must(connected.get());
+    if (!options.read_first) return;
     if (options.frame.enhanced && options.frame.enhanced->peer_to_peer) first = wire.read_segment();
+    if (link_greets()) hello = decode_greeting(wire.read_segment());
 }
 
 ibv_wc session::next() {

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -78,6 +79,8 @@ struct session_options {
     softrnic::connect_options verbs{.timeout = patience};
     /// As initiator: send the empty Write that lets the other side speak.
     bool first_fpdu = true;
+    /// As responder: read what the other side sends by itself.
+    bool read_first = true;
     /// Largest TCP segment.
     int mss = 0;
 };
@@ -92,8 +95,10 @@ public:
     tcp_stream wire;
     /// The frame that the verbs side sent.
     mpa_frame theirs;
-    /// The first FPDU that the verbs side sent as initiator.
+    /// The first FPDU that the verbs side sent as initiator of a peer-to-peer connection.
     segment first;
+    /// How it then greeted, unless the link does not; nobody answers.
+    std::optional<greeting> hello;
 
     /// The next completion.
     ibv_wc next();

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Whether the peer of a queue pair is a softrnic, see wire/greeting.h. The receiver keeps the
+ * greeting, and leaves to the transmitter what is to be said.
+ */
+#include <linux/random.h>
+
+#include "../stream/tx.h"
+#include "message.h"
+#include "recognition.h"
+
+/* What this end can do. */
+#define FEATURES	SRN_FEATURE_LARGE_FPDUS
+
+/* A HELLO comes first, or right behind the ready message. */
+#define FIRST_SEGMENTS	2
+
+/**
+ * srn_recognition_begin - prepare for the first message of a connection
+ * @qp: queue pair whose stream has not started
+ * @initiator: this end of the connection is the initiator
+ *
+ * Context: process.
+ */
+void srn_recognition_begin(struct srn_qp *qp, bool initiator)
+{
+	if (!READ_ONCE(qp->dev->greeting))
+		return;
+	srn_greeting_begin(&qp->rx.greeting, initiator, FEATURES, get_random_u64());
+	if (initiator)
+		qp->tx.greeting = SRN_GREETING_HELLO;
+}
+
+/* Both ends are softrnics, and have agreed. */
+static void recognised(struct srn_qp *qp)
+{
+	srn_count(qp->dev->counters, SRN_COUNT_RECOGNISED);
+	if (qp->rx.greeting.features & SRN_FEATURE_LARGE_FPDUS)
+		srn_stream_allow_large_fpdus(&qp->stream);
+}
+
+/* Let the transmitter say it. */
+static void say(struct srn_qp *qp, enum srn_greeting_kind kind)
+{
+	/* Release: the transmitter reads the greeting. */
+	smp_store_release(&qp->tx.greeting, kind);
+	srn_tx_kick_async(&qp->stream);
+}
+
+/**
+ * srn_recognition_received - a Write without payload has come
+ * @qp: queue pair
+ *
+ * Context: the receiver.
+ */
+void srn_recognition_received(struct srn_qp *qp)
+{
+	struct srn_greeting *g = &qp->rx.greeting;
+
+	if (g->expected == SRN_GREETING_HELLO && qp->rx.segments > FIRST_SEGMENTS)
+		return;
+	switch (srn_greeting_take(g, qp->rx.header.stag, qp->rx.header.to)) {
+	case SRN_GREETING_HELLO:
+		say(qp, SRN_GREETING_ANSWER);
+		break;
+	case SRN_GREETING_ANSWER:
+		say(qp, SRN_GREETING_CONFIRM);
+		recognised(qp);
+		break;
+	case SRN_GREETING_CONFIRM:
+		recognised(qp);
+		break;
+	default:
+		break;
+	}
+}
+
+/**
+ * srn_recognition_next - transmit what qp->tx.greeting says
+ * @qp: queue pair that has something to say
+ * @msg: the message
+ *
+ * Context: the active transmitter.
+ *
+ * Return: SRN_TX_MESSAGE.
+ */
+enum srn_tx_verdict srn_recognition_next(struct srn_qp *qp, struct srn_tx_msg *msg)
+{
+	/* Acquire: pairs with say(). The receiver changes nothing until the peer has answered. */
+	enum srn_greeting_kind kind = smp_load_acquire(&qp->tx.greeting);
+
+	qp->tx.greeting = SRN_GREETING_NONE;
+	msg->opcode = SRN_OP_WRITE;
+	srn_message_bytes(qp, msg, NULL, 0);
+	srn_greeting_put(&qp->rx.greeting, kind, &msg->stag, &msg->to);
+	return SRN_TX_MESSAGE;
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * How two softrnics recognise each other.
+ *
+ * STag: 24 bits of MAGIC, then the kind. Offset: 16 bits of features, then 48 bits: the nonce of a
+ * HELLO; 24 bits of proof and 24 of nonce of an ANSWER; the proof of a CONFIRM.
+ */
+#include "greeting.h"
+
+#define MAGIC		0x73724700u	/* "srG" */
+#define MAGIC_MASK	0xffffff00u
+#define FEATURES_SHIFT	48
+#define BITS_48		((1ULL << 48) - 1)
+#define BITS_24		((1ULL << 24) - 1)
+
+/* Mix all bits, so that no simple copy of what was sent is a proof. */
+static u64 mix(u64 value)
+{
+	value ^= value >> 31;
+	value *= 0x9e3779b97f4a7c15ULL;
+	value ^= value >> 29;
+	return value;
+}
+
+static u64 answer_proof(u64 initiator_nonce)
+{
+	return mix(initiator_nonce) & BITS_24;
+}
+
+static u64 confirm_proof(u64 initiator_nonce, u64 responder_nonce)
+{
+	return mix(mix(initiator_nonce) + responder_nonce) & BITS_48;
+}
+
+/**
+ * srn_greeting_begin - prepare for the first message of a connection
+ * @g: greeting
+ * @initiator: this end greets, with a HELLO; otherwise it answers
+ * @features: SRN_FEATURE_* that this end offers
+ * @nonce: random bits
+ *
+ * Any context.
+ */
+void srn_greeting_begin(struct srn_greeting *g, bool initiator, u16 features, u64 nonce)
+{
+	*g = (struct srn_greeting) {
+		.expected = initiator ? SRN_GREETING_ANSWER : SRN_GREETING_HELLO,
+		.features = features,
+		.nonce = nonce & (initiator ? BITS_48 : BITS_24),
+	};
+}
+
+/**
+ * srn_greeting_take - take a Write without payload
+ * @g: greeting
+ * @stag: its STag
+ * @to: its offset
+ *
+ * Any context, one at a time.
+ *
+ * Return: what it says, once it is what this end may expect and its proof holds; otherwise
+ * SRN_GREETING_NONE, and nothing has changed. After HELLO an ANSWER has to be put, after
+ * ANSWER a CONFIRM. After ANSWER and CONFIRM both ends use @g->features.
+ */
+enum srn_greeting_kind srn_greeting_take(struct srn_greeting *g, u32 stag, u64 to)
+{
+	enum srn_greeting_kind kind = stag & ~MAGIC_MASK;
+	u16 features = to >> FEATURES_SHIFT;
+	u64 value = to & BITS_48;
+
+	if ((stag & MAGIC_MASK) != MAGIC || kind == SRN_GREETING_NONE || kind != g->expected)
+		return SRN_GREETING_NONE;
+	switch (kind) {
+	case SRN_GREETING_HELLO:
+		g->peer_nonce = value;
+		g->features &= features;
+		g->expected = SRN_GREETING_CONFIRM;
+		return kind;
+	case SRN_GREETING_ANSWER:
+		/* It has features that were not offered: it answers somebody else. */
+		if (value >> 24 != answer_proof(g->nonce) || features & ~g->features)
+			return SRN_GREETING_NONE;
+		g->peer_nonce = value & BITS_24;
+		g->features = features;
+		break;
+	default:
+		if (value != confirm_proof(g->peer_nonce, g->nonce) || features != g->features)
+			return SRN_GREETING_NONE;
+		break;
+	}
+	g->expected = SRN_GREETING_NONE;
+	return kind;
+}
+
+/**
+ * srn_greeting_put - STag and offset of a message of this end
+ * @g: greeting
+ * @kind: HELLO after srn_greeting_begin() of an initiator, or what srn_greeting_take() asks for
+ * @stag: result
+ * @to: result
+ *
+ * Any context.
+ */
+void srn_greeting_put(const struct srn_greeting *g, enum srn_greeting_kind kind, u32 *stag, u64 *to)
+{
+	u64 value = g->nonce;
+
+	if (kind == SRN_GREETING_ANSWER)
+		value |= answer_proof(g->peer_nonce) << 24;
+	else if (kind == SRN_GREETING_CONFIRM)
+		value = confirm_proof(g->nonce, g->peer_nonce);
+	*stag = MAGIC | kind;
+	*to = (u64)g->features << FEATURES_SHIFT | value;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * How two softrnics recognise each other on a connection, and which features they then use.
+ *
+ * STag and offset of an RDMA Write without payload mean nothing (RFC 5041 section 5.2). The
+ * initiator greets with such a Write before its first message. A responder that is a softrnic
+ * answers with one, and the initiator confirms with a third. The answer depends on the greeting,
+ * and the confirmation on the answer, so that neither is taken from a program which happens to
+ * send a Write that looks like one. That is no authentication. A peer of another make ignores a
+ * greeting, and gets nothing else.
+ *
+ *	initiator		responder
+ *	begin, put HELLO
+ *				take: put ANSWER
+ *	take: put CONFIRM
+ *	agreed			take: agreed
+ *
+ * Pure functions; the receiver of the stream takes, its transmitter puts.
+ */
+#ifndef SRN_WIRE_GREETING_H
+#define SRN_WIRE_GREETING_H
+
+#include "platform.h"
+
+/* Features that a softrnic may offer. */
+#define SRN_FEATURE_LARGE_FPDUS	0x0001	/* it receives FPDUs that exceed a TCP segment */
+
+/* What a Write without payload says to a softrnic. */
+enum srn_greeting_kind {
+	SRN_GREETING_NONE,
+	SRN_GREETING_HELLO,
+	SRN_GREETING_ANSWER,
+	SRN_GREETING_CONFIRM,
+};
+
+struct srn_greeting {
+	u8 expected;		/* enum srn_greeting_kind that the peer may send next */
+	u16 features;		/* offered to the peer; once it has answered: agreed on */
+	u64 nonce;		/* this end's: 48 bits of an initiator, 24 of a responder */
+	u64 peer_nonce;
+};
+
+void srn_greeting_begin(struct srn_greeting *g, bool initiator, u16 features, u64 nonce);
+enum srn_greeting_kind srn_greeting_take(struct srn_greeting *g, u32 stag, u64 to);
+void srn_greeting_put(const struct srn_greeting *g, enum srn_greeting_kind kind, u32 *stag,
+		      u64 *to);
+
+#endif /* SRN_WIRE_GREETING_H */
