@@ -18,7 +18,8 @@
 #include "receive.h"
 #include "recognition.h"
 #include "requester.h"
-#include "responder.h"
+#include "resume.h"
+#include "rnr.h"
 #include "state.h"
 
 /* An orderly close that takes longer becomes a disorderly one. */
@@ -197,10 +198,11 @@ static const struct srn_stream_ops stream_ops = {
 	.tx_idle = srn_requester_idle,
 	.tx_deferred = srn_requester_deferred,
 	.rx_begin = srn_placement_begin,
-	.rx_memory = srn_responder_memory,
+	.rx_memory = srn_placement_memory,
 	.rx_continue = srn_placement_continue,
 	.rx_place = srn_placement_place,
 	.rx_end = srn_delivery_end,
+	.rx_resume = srn_resume_messages,
 	.rx_pause = srn_placement_pause,
 	.rx_done = srn_delivery_done,
 	.ended = qp_ended,
@@ -239,6 +241,7 @@ static bool stop_stream(struct srn_qp *qp)
 	srn_linger(qp->dev, sock);
 	kfree(qp->irq.slots);
 	qp->irq.slots = NULL;
+	srn_rnr_exit(qp);
 	srn_receive_flush_taken(qp);
 	return true;
 }

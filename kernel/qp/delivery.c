@@ -12,6 +12,7 @@
 #include "recognition.h"
 #include "requests.h"
 #include "responder.h"
+#include "rnr.h"
 #include "state.h"
 
 static int end_read_response(struct srn_qp *qp)
@@ -166,6 +167,10 @@ int srn_delivery_end(struct srn_stream *s, struct srn_term_code *term)
 	struct srn_qp *qp = srn_qp_of_stream(s);
 	struct srn_qp_rx *rx = &qp->rx;
 
+	if (unlikely(srn_rnr_open(qp))) {
+		srn_rnr_end(qp);
+		return 0;
+	}
 	if (!srn_sequence_advance(&rx->sequence, &rx->header, rx->payload)) {
 		if (rx->sequence.rtr && rx->header.opcode == SRN_OP_READ_RESPONSE)
 			srn_requests_rtr_done(qp);

@@ -5,6 +5,8 @@
 #include "placement.h"
 #include "receive.h"
 #include "requests.h"
+#include "responder.h"
+#include "rnr.h"
 #include "state.h"
 
 /* How the peer is told of a fault of memory that it writes to. */
@@ -111,10 +113,14 @@ static int begin_send(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 p
 		      struct srn_term_code *term)
 {
 	struct srn_qp_rx *rx = &qp->rx;
+	int ret;
 
 	rx->target = &rx->recv;
-	if (!rx->wr_taken && srn_receive_take(qp, term))
-		return -EPROTO;
+	if (!rx->wr_taken) {
+		ret = srn_receive_take(qp, term);
+		if (ret)
+			return ret;
+	}
 	if (srn_opcodes[h->opcode].ctl_len) {
 		/* Immediate Data takes a receive, but none of its memory. */
 		rx->target = NULL;
@@ -136,29 +142,23 @@ static void count_segment(struct srn_qp_rx *rx, const struct srn_rdmap_header *h
 }
 
 /**
- * srn_placement_begin - a segment's header is complete
- * @s: stream of the queue pair
+ * srn_placement_resume - begin with a segment that does not wait, or has waited long enough
+ * @qp: queue pair
  * @h: header, valid in itself
  * @payload: bytes that follow
  * @term: reason, on failure
  *
  * Decides where the payload goes. Context: the receiver.
  *
- * Return: 0, -EPROTO, or -ENOMEM if the caller has to call srn_responder_memory() and then this
- * again.
+ * Return: 0, -EPROTO, or -ENOENT if there is no receive and it may wait for one.
  */
-int srn_placement_begin(struct srn_stream *s, const struct srn_rdmap_header *h, u32 payload,
-			struct srn_term_code *term)
+int srn_placement_resume(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 payload,
+			 struct srn_term_code *term)
 {
-	struct srn_qp *qp = srn_qp_of_stream(s);
 	struct srn_qp_rx *rx = &qp->rx;
 	struct srn_request oldest;
 	struct srn_send *send;
 
-	if (unlikely(!qp->irq.slots) &&
-	    (h->opcode == SRN_OP_READ_REQUEST || h->opcode == SRN_OP_ATOMIC_REQUEST))
-		return -ENOMEM;
-	count_segment(rx, h);
 	rx->header = *h;
 	rx->payload = payload;
 	send = oldest_request(qp, h, &oldest);
@@ -176,6 +176,58 @@ int srn_placement_begin(struct srn_stream *s, const struct srn_rdmap_header *h, 
 	if (h->opcode == SRN_OP_READ_RESPONSE)
 		begin_read_response(qp, send);
 	return 0;
+}
+
+static bool is_request(const struct srn_rdmap_header *h)
+{
+	return h->opcode == SRN_OP_READ_REQUEST || h->opcode == SRN_OP_ATOMIC_REQUEST;
+}
+
+/**
+ * srn_placement_begin - a segment's header is complete
+ * @s: stream of the queue pair
+ * @h: header, valid in itself
+ * @payload: bytes that follow
+ * @term: reason, on failure
+ *
+ * Decides where the payload goes. Context: the receiver.
+ *
+ * Return: 0, -EPROTO, or -ENOMEM if the caller has to call srn_placement_memory() and then this
+ * again.
+ */
+int srn_placement_begin(struct srn_stream *s, const struct srn_rdmap_header *h, u32 payload,
+			struct srn_term_code *term)
+{
+	struct srn_qp *qp = srn_qp_of_stream(s);
+	int ret = -ENOENT;
+
+	if (unlikely(!qp->irq.slots) && is_request(h))
+		return -ENOMEM;
+	if (likely(!qp->rx.rnr.waiting) || !srn_rnr_waits_behind(h))
+		ret = srn_placement_resume(qp, h, payload, term);
+	if (unlikely(ret == -ENOENT))
+		ret = srn_rnr_begin(qp, h, payload);
+	if (ret != -ENOMEM)
+		count_segment(&qp->rx, h);
+	return ret;
+}
+
+/**
+ * srn_placement_memory - get the memory that srn_placement_begin() had none of
+ * @s: stream of the queue pair
+ * @gfp: allocation flags
+ *
+ * Context: the receiver; sleeps if @gfp allows it.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int srn_placement_memory(struct srn_stream *s, gfp_t gfp)
+{
+	struct srn_qp *qp = srn_qp_of_stream(s);
+
+	if (!qp->irq.slots && is_request(&s->parser.rdmap))
+		return srn_responder_memory(qp, gfp);
+	return srn_rnr_memory(qp, gfp);
 }
 
 /**
@@ -197,6 +249,10 @@ int srn_placement_place(struct srn_stream *s, const u8 *data, u32 len, struct sr
 	struct srn_send *send;
 	u32 index;
 
+	if (unlikely(srn_rnr_open(qp))) {
+		srn_rnr_place(qp, data, len);
+		return 0;
+	}
 	if (!rx->target) {
 		memcpy(rx->control + rx->control_len, data, len);
 		rx->control_len += len;

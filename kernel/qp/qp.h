@@ -159,6 +159,19 @@ struct srn_qp_tx {
 /* The longest control message of fixed length has to fit; lengths are checked with the headers. */
 static_assert(sizeof(struct srn_wire_atomic_request) <= SRN_TERM_MAX);
 
+struct srn_rnr_segment;
+
+/* Messages that wait for a receive, see rnr.h. The receiver owns it. */
+struct srn_rnr {
+	bool agreed;		/* the peer's messages may wait */
+	bool waiting;		/* some wait; others may read it */
+	u32 wanted;		/* payload of the segment for which there was no memory */
+	u32 bytes;		/* memory of @segments */
+	struct srn_rnr_segment *open;	/* the segment in hand, if it is one of @segments */
+	struct srn_rnr_segment *spare;	/* memory for the next one */
+	struct list_head segments;	/* the oldest first; valid if @agreed */
+};
+
 /* State of the receiver. */
 struct srn_qp_rx {
 	u32 segments;			/* number of segments received */
@@ -167,7 +180,8 @@ struct srn_qp_rx {
 	struct srn_greeting greeting;
 	u32 payload;			/* payload bytes of the segment in hand */
 	struct srn_rdmap_header header;	/* header of the segment in hand */
-	struct srn_cursor *target;	/* where the payload goes; NULL: to @control */
+	struct srn_cursor *target;	/* where the payload goes; NULL: to @control or @rnr */
+	struct srn_rnr rnr;
 
 	struct srn_cursor write;	/* where RDMA Writes are placed */
 	struct srn_sge write_sge;

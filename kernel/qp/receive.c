@@ -5,6 +5,7 @@
 #include "cq.h"
 #include "qp_trace.h"
 #include "receive.h"
+#include "rnr.h"
 #include "state.h"
 
 /**
@@ -58,7 +59,7 @@ void srn_receive_fail(struct srn_qp *qp, u8 status)
  *
  * Context: the receiver.
  *
- * Return: 0 or -EPROTO.
+ * Return: 0; -EPROTO; -ENOENT if there is none, and the message may wait for one.
  */
 int srn_receive_take(struct srn_qp *qp, struct srn_term_code *term)
 {
@@ -66,6 +67,8 @@ int srn_receive_take(struct srn_qp *qp, struct srn_term_code *term)
 	int ret;
 
 	ret = qp->srq ? srn_rq_take_shared(qp->srq, qp->recv) : srn_rq_take(&qp->rq, qp->recv);
+	if (ret == -ENOENT && rx->rnr.agreed)
+		return ret;
 	if (ret == -ENOENT) {
 		srn_count(qp->dev->counters, SRN_COUNT_NO_RECEIVE);
 		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER, SRN_UNTAGGED_NO_BUFFER);
@@ -176,7 +179,8 @@ void srn_receive_flush(struct srn_qp *qp)
  * @wr: work requests; NULL for a doorbell
  * @bad_wr: first one that was not posted
  *
- * A process rings only when the QP is in ERR, to have its receives flushed.
+ * A process rings only when the QP is in ERR, to have its receives flushed, and while messages wait
+ * for a receive.
  *
  * Context: any.
  */
@@ -199,6 +203,7 @@ int srn_receive_post(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 			break;
 		}
 	}
+	srn_rnr_posted(qp);
 	spin_lock_irqsave(&qp->state_lock, flags);
 	ended = qp->ended;
 	spin_unlock_irqrestore(&qp->state_lock, flags);

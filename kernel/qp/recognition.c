@@ -8,9 +8,10 @@
 #include "../stream/tx.h"
 #include "message.h"
 #include "recognition.h"
+#include "rnr.h"
 
 /* What this end can do. */
-#define FEATURES	SRN_FEATURE_LARGE_FPDUS
+#define FEATURES	(SRN_FEATURE_LARGE_FPDUS | SRN_FEATURE_RNR)
 
 /* A HELLO comes first, or right behind the ready message. */
 #define FIRST_SEGMENTS	2
@@ -39,6 +40,12 @@ static void recognised(struct srn_qp *qp)
 		srn_stream_allow_large_fpdus(&qp->stream);
 }
 
+static void agree_on_rnr(struct srn_qp *qp)
+{
+	if (qp->rx.greeting.features & SRN_FEATURE_RNR)
+		srn_rnr_agree(qp);
+}
+
 /* Let the transmitter say it. */
 static void say(struct srn_qp *qp, enum srn_greeting_kind kind)
 {
@@ -61,9 +68,12 @@ void srn_recognition_received(struct srn_qp *qp)
 		return;
 	switch (srn_greeting_take(g, qp->rx.header.stag, qp->rx.header.to)) {
 	case SRN_GREETING_HELLO:
+		/* Before the peer confirms: its first message may come before that. */
+		agree_on_rnr(qp);
 		say(qp, SRN_GREETING_ANSWER);
 		break;
 	case SRN_GREETING_ANSWER:
+		agree_on_rnr(qp);
 		say(qp, SRN_GREETING_CONFIRM);
 		recognised(qp);
 		break;

@@ -23,7 +23,7 @@ static struct srn_term_code read_fault(enum srn_mem_fault fault)
 
 /**
  * srn_responder_memory - get room for the peer's Reads and atomics, before its first one
- * @s: stream of the queue pair
+ * @qp: queue pair
  * @gfp: allocation flags
  *
  * Most peers never send any, and room for as many as a peer may have outstanding takes a page.
@@ -32,9 +32,9 @@ static struct srn_term_code read_fault(enum srn_mem_fault fault)
  *
  * Return: 0 or -ENOMEM.
  */
-int srn_responder_memory(struct srn_stream *s, gfp_t gfp)
+int srn_responder_memory(struct srn_qp *qp, gfp_t gfp)
 {
-	struct srn_irq *irq = &srn_qp_of_stream(s)->irq;
+	struct srn_irq *irq = &qp->irq;
 
 	irq->slots = kcalloc(irq->depth, sizeof(*irq->slots), gfp);
 	return irq->slots ? 0 : -ENOMEM;

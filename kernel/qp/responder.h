@@ -7,7 +7,7 @@
 
 #include "qp.h"
 
-int srn_responder_memory(struct srn_stream *s, gfp_t gfp);
+int srn_responder_memory(struct srn_qp *qp, gfp_t gfp);
 int srn_responder_read(struct srn_qp *qp, struct srn_term_code *term);
 int srn_responder_atomic(struct srn_qp *qp, struct srn_term_code *term);
 bool srn_responder_waits(const struct srn_qp *qp);

@@ -23,16 +23,40 @@ static void count_violation(struct srn_counters __percpu *counters, struct srn_t
 		srn_count(counters, SRN_COUNT_ACCESS_ERRORS);
 }
 
-static void rx_violation(struct srn_stream *s, struct srn_term_code term)
+/**
+ * srn_rx_violation - the peer has broken the protocol: receive nothing more
+ * @s: stream
+ * @term: how
+ * @header: header of the segment at fault, for the peer
+ * @len: its length, at most %SRN_MAX_HEADER
+ *
+ * Context: the receiver.
+ */
+void srn_rx_violation(struct srn_stream *s, struct srn_term_code term, const u8 *header, u32 len)
 {
-	struct srn_fpdu_parser *p = &s->parser;
-
 	count_violation(s->counters, term);
 	s->rx_stopped = true;
 	s->term = term;
-	s->term_header_len = p->header_len;
-	memcpy(s->term_header, p->header, sizeof(s->term_header));
+	s->term_header_len = len;
+	memcpy(s->term_header, header, len);
 	s->ops->ended(s, SRN_END_VIOLATION);
+}
+
+static void rx_violation(struct srn_stream *s, struct srn_term_code term)
+{
+	srn_rx_violation(s, term, s->parser.header, s->parser.header_len);
+}
+
+/**
+ * srn_rx_again - have a worker receive
+ * @s: stream whose end has not begun, or for which it is held back
+ * @delay: jiffies from now; an earlier or later time is forgotten
+ *
+ * Context: any.
+ */
+void srn_rx_again(struct srn_stream *s, unsigned long delay)
+{
+	mod_delayed_work(srn_tx_wq, &s->rx_work, delay);
 }
 
 static int rx_header(struct srn_stream *s, struct srn_term_code *term)
@@ -47,13 +71,17 @@ static int rx_header(struct srn_stream *s, struct srn_term_code *term)
 static int rx_end(struct srn_stream *s, struct srn_term_code *term)
 {
 	const struct srn_fpdu_parser *p = &s->parser;
+	int ret;
 
 	if (unlikely(READ_ONCE(s->tx_hold)))
 		srn_tx_unhold(s);
 	srn_tally_fpdu(s->counters, SRN_RX, &s->rx_tally, p->rdmap.opcode, p->payload_len,
 		       p->rdmap.last);
 	trace_srn_fpdu_received(s, p->rdmap.opcode, p->payload_len, p->rdmap.last);
-	return s->ops->rx_end(s, term);
+	ret = s->ops->rx_end(s, term);
+	if (unlikely(s->rx_held) && !ret && !s->rx_stopped)
+		s->ops->rx_resume(s);
+	return ret;
 }
 
 /* Return: 0 or -EPROTO; or -ENOMEM if nothing was done: call get_memory(), then retry. */
@@ -256,6 +284,20 @@ static void starved_event(struct srn_stream *s)
 	rcu_read_unlock();
 }
 
+/*
+ * Let the layer above go on with what it keeps. It has no segment in hand between two of them, and
+ * where there was no memory for one.
+ */
+static void resume(struct srn_stream *s)
+{
+	if (!srn_fpdu_at_boundary(&s->parser) && !s->rx_starved)
+		return;
+	rcu_read_lock();
+	s->ops->rx_resume(s);
+	s->ops->rx_pause(s);
+	rcu_read_unlock();
+}
+
 /**
  * srn_rx_input - take what the socket has
  * @s: stream
@@ -268,6 +310,8 @@ void srn_rx_input(struct srn_stream *s, struct sock *sk)
 {
 	read_descriptor_t desc = { .arg.data = s, .count = 1 };
 
+	if (unlikely(s->rx_held) && !s->rx_stopped)
+		resume(s);
 	if (unlikely(s->rx_starved) && !s->rx_stopped)
 		starved_event(s);
 	if (!s->rx_starved || s->rx_stopped)

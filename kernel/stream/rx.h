@@ -7,6 +7,10 @@
 
 #include "stream.h"
 
+void srn_rx_violation(struct srn_stream *s, struct srn_term_code term, const u8 *header, u32 len);
+void srn_rx_again(struct srn_stream *s, unsigned long delay);
+
+/* For the rest of the stream, not for the layer above. */
 void srn_rx_input(struct srn_stream *s, struct sock *sk);
 void srn_rx_input_waiting(struct srn_stream *s, struct sock *sk);
 

@@ -129,6 +129,7 @@ void srn_stream_attach(struct srn_stream *s, struct socket *sock,
 	s->tx_shut = false;
 	s->rx_stopped = false;
 	s->rx_starved = false;
+	s->rx_held = false;
 	memset(&s->msg, 0, sizeof(s->msg));
 	srn_fpdu_init(&s->parser, params->crc, params->rx_markers);
 	if (params->process)

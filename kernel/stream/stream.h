@@ -113,6 +113,11 @@ struct srn_stream_ops {
 	 * and the other operations find out which it is.
 	 */
 	bool (*rx_continue)(struct srn_stream *s, const struct srn_fpdu_continuation *m);
+	/*
+	 * If the layer above has set @rx_held: what it has kept may go on. The stream is between
+	 * two segments.
+	 */
+	void (*rx_resume)(struct srn_stream *s);
 	/* Input is used up for now: no memory access may stay open. */
 	void (*rx_pause)(struct srn_stream *s);
 	/* A receive pass is over: report what it completed. */
@@ -169,6 +174,7 @@ struct srn_stream {
 	struct srn_fpdu_parser parser ____cacheline_aligned;
 	bool rx_stopped;
 	bool rx_starved;		/* input waits in the socket until @rx_event has memory */
+	bool rx_held;			/* the layer above keeps segments, see ->rx_resume */
 	u8 rx_event;			/* event without memory: enum srn_fpdu_event_type */
 	u32 rx_wanted;			/* bytes at hand that have to be reassembled */
 	struct srn_reassembly *reassembly;	/* payload whose CRC is not known yet */

@@ -24,6 +24,7 @@
 
 /* Features that a softrnic may offer. */
 #define SRN_FEATURE_LARGE_FPDUS	0x0001	/* it receives FPDUs that exceed a TCP segment */
+#define SRN_FEATURE_RNR		0x0002	/* its messages may wait for a receive */
 
 /* What a Write without payload says to a softrnic. */
 enum srn_greeting_kind {

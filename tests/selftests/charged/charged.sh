@@ -4,8 +4,9 @@
 # timeout: 200
 #
 # What peers and processes can make the kernel keep for connections is charged to the cgroup of
-# the process that has them: payload that waits for its CRC, batches of stalled queue pairs, what
-# is in the sockets. What is not charged is bounded for each connection.
+# the process that has them: payload that waits for its CRC, messages that wait for a receive,
+# batches of stalled queue pairs, what is in the sockets. What is not charged is bounded for each
+# connection.
 . lib/cgroup.sh
 . lib/ktap.sh
 . lib/topology.sh
@@ -13,9 +14,9 @@
 GROUP=/sys/fs/cgroup/charged
 SERVER=10.1.0.1 PORT=7600
 CONNECTIONS=128
-# KiB. Of a connection: what an FPDU that is not complete keeps of 65000 bytes; a batch; and what
-# nobody is charged for.
-WITHHELD=60 BATCH=32 UNCHARGED=16
+# KiB. Of a connection: what an FPDU that is not complete keeps of 65000 bytes; 50 messages of 4000
+# bytes; a batch; and what nobody is charged for.
+WITHHELD=60 MESSAGES=195 BATCH=32 UNCHARGED=16
 # Of the machine, for all that goes on beside the test; checks take memory themselves.
 NOISE=$((2048 * SLOW))
 
@@ -179,6 +180,15 @@ memory_is_back() { ((was_free - $(free_kib) <= $(for_each "$UNCHARGED") + NOISE)
 # A page of each connection is not kept for its FPDU in pieces.
 goes_on_or_was_killed() { kernel_has_kib $((sent - $(for_each 4))) || was_killed; }
 
+messages_are_charged()
+{
+	connected accept messages || return
+	kill -USR1 "$peer"
+	wait_until 60 kernel_has_kib "$(for_each "$MESSAGES")"
+	after
+	((kernel >= $(for_each "$MESSAGES"))) && rest_is_bounded
+}
+
 batches_are_charged()
 {
 	connected send nothing || return
@@ -233,6 +243,7 @@ small_buffers
 check "payload that waits for its CRC is kept as it comes" payload_is_kept_as_it_comes
 check "payload that waits for its CRC is charged" payload_is_charged
 check "payload that waits for its CRC is limited" payload_is_limited
+check "messages that wait for a receive are charged" messages_are_charged
 check "batches of stalled queue pairs are charged" batches_are_charged
 check "what waits in sockets to be accepted is charged" sockets_are_charged
 run_check "all of it is given back" everything_is_given_back

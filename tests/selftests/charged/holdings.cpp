@@ -7,7 +7,8 @@
 //       listens, and takes none.
 //   holdings peer ADDRESS PORT CONNECTIONS WHAT
 //       By plain TCP. WHAT "byte", "part": on SIGUSR1 sends the header of the longest FPDU and that
-//       much of its payload, and never the rest. "nothing": never reads. Each of them says "ready"
+//       much of its payload, and never the rest. "messages": on SIGUSR1 sends messages for which
+//       there are no receives, as a softrnic. "nothing": never reads. Each of them says "ready"
 //       when all connections stand. "early": sends to a listener that takes none until nothing
 //       more fits. Says "sent BYTES", and waits.
 #include <arpa/inet.h>
@@ -123,6 +124,15 @@ wirepeer::bytes unfinished_fpdu(std::size_t payload) {
     return fpdu;
 }
 
+/// A softrnic's: they wait for receives.
+wirepeer::bytes messages() {
+    wirepeer::bytes all = wirepeer::fpdu(wirepeer::make_greeting({}));
+    for (std::uint32_t msn = 1; msn <= 50; ++msn)
+        wirepeer::append(all,
+                         wirepeer::fpdu(wirepeer::make_send(msn, wirepeer::pattern(4000, msn))));
+    return all;
+}
+
 void be_peer(const sockaddr_in& server, std::size_t count, const std::string& what) {
     std::vector<support::descriptor> all;
     for (std::size_t i = 0; i < count; ++i) all.push_back(connect_to(server));
@@ -130,7 +140,8 @@ void be_peer(const sockaddr_in& server, std::size_t count, const std::string& wh
     if (what != "early") {
         for (const support::descriptor& fd : all) read_reply(fd.get());
         say("ready");
-        data = unfinished_fpdu(what == "part" ? part_of_payload : 1);
+        data =
+            what == "messages" ? messages() : unfinished_fpdu(what == "part" ? part_of_payload : 1);
         wait_for_signal();
     }
     std::size_t sent = 0;

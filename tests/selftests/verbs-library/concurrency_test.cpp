@@ -163,6 +163,7 @@ TEST(Concurrency, PostingIntoTheEnd) {
 /// All are woken for one event. Who comes too late to get it still has a deadline.
 TEST(Concurrency, ThreadsWaitForOneAsyncEvent) {
     using namespace std::chrono_literals;
+    const stranger_to_itself with_anybody_else;
     for (int round = 0; round < 10; ++round) {
         pair ends = connect_pair();
         std::array<std::future<bool>, 6> waiting;

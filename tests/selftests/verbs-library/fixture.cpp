@@ -27,6 +27,9 @@ softrnic::address server_address(std::uint16_t port) {
     return must(softrnic::address::resolve(host != nullptr ? host : "10.1.0.1", port));
 }
 
+stranger_to_itself::stranger_to_itself()
+    : support::link_setting(ibv_get_device_name(device().native()->device), "greeting", false) {}
+
 softrnic::connection accept_next(const softrnic::listener& listener,
                                  const softrnic::queue_config& queues,
                                  const softrnic::connect_options& options) {

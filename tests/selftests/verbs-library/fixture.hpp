@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "must.hpp"
+#include "settings.hpp"
 #include "softrnic/softrnic.hpp"
 
 namespace verbs_test {
@@ -72,6 +73,13 @@ softrnic::connection accept_next(const softrnic::listener& listener,
 
 /// The device that leads to server_address(), for tests that need no connection.
 softrnic::context_view device();
+
+/// Connections that are made meanwhile do not find out that both of their ends are softrnics, so
+/// they are as those with anybody else.
+class stranger_to_itself : support::link_setting {
+public:
+    stranger_to_itself();
+};
 
 /// The next completion; none in time is a failure.
 ibv_wc next(softrnic::cq& queue);

@@ -76,6 +76,7 @@ TEST(ImmediateData, InOrderWithEverythingElse) {
 }
 
 TEST(ImmediateData, WithoutAReceive) {
+    const stranger_to_itself with_anybody_else;
     pair ends = connect_pair();
     scattered target(ends.server.domain(), 64, 1, access::local_write | access::remote_write);
     const scattered from(ends.client.domain(), 64, 1, access::none);

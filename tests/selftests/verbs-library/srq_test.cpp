@@ -105,6 +105,7 @@ TEST_F(SharedReceives, NoOtherReceives) {
 }
 
 TEST_F(SharedReceives, Empty) {
+    const stranger_to_itself with_anybody_else;
     pair ends = connect();
     must(ends.client.qp().send(softrnic::no_slices));
     EXPECT_TRUE(saw_event(ends.server.qp().native(), IBV_EVENT_QP_REQ_ERR));

@@ -131,6 +131,7 @@ TEST(Statistics, OfALongMessage) {
 }
 
 TEST(Statistics, OfAMessageWithoutAReceive) {
+    const stranger_to_itself with_anybody_else;
     pair ends = connect_pair();
     const watch counters({{"rx_no_receive", 1},
                           {"rx_violations", 1},
@@ -141,6 +142,17 @@ TEST(Statistics, OfAMessageWithoutAReceive) {
     next(ends.client.send_cq());
     expect_broken(ends.server);
     expect_broken(ends.client);
+    counters.expect_moved();
+}
+
+TEST(Statistics, OfAMessageThatWaitsForAReceive) {
+    pair ends = connect_pair();
+    const watch counters({{"rx_no_receive", 1}, {"rx_violations", 0}, {"rx_send_messages", 2}});
+    for (int i = 0; i < 2; ++i) must(ends.client.qp().send(softrnic::no_slices));
+    next(ends.client.send_cq(), 2);
+    settle_counters();
+    for (std::uint64_t i = 1; i <= 2; ++i) must(ends.server.qp().recv(softrnic::no_slices, i));
+    next(ends.server.recv_cq(), 2);
     counters.expect_moved();
 }
 

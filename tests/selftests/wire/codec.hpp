@@ -134,10 +134,10 @@ atomic_request decode_atomic_request(byte_view payload);
 struct greeting {
     enum kind : std::uint8_t { hello = 1, answer = 2, confirm = 3 };
     static constexpr std::uint32_t magic = 0x73724700;
-    static constexpr std::uint16_t large_fpdus = 1;
+    static constexpr std::uint16_t large_fpdus = 1, rnr = 2, all = large_fpdus | rnr;
 
     std::uint8_t what = hello;
-    std::uint16_t features = large_fpdus;
+    std::uint16_t features = all;
     /// 48 bits: a nonce, a proof, or 24 bits of each.
     std::uint64_t value = 0;
 

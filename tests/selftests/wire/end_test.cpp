@@ -259,7 +259,7 @@ TEST(Terminated, rfc5040_8_1_1_with_a_region_that_goes_meanwhile) {
     constexpr int run = 64;
     bytes memory(size);
     // A socket has room for one buffer of what it sends.
-    const kernel_setting small("/proc/sys/net/ipv4/tcp_wmem", "4096 4608 4608");
+    const support::kernel_setting small("/proc/sys/net/ipv4/tcp_wmem", "4096 4608 4608");
     framed_session f({.crc = false});
     std::optional<softrnic::mr> source(
         must(softrnic::mr::create(arena::get().domain(), std::as_writable_bytes(std::span(memory)),

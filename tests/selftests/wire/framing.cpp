@@ -2,7 +2,6 @@
 #include "framing.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <utility>
 
 namespace wirepeer {
@@ -27,22 +26,8 @@ session_options options_for(const agreement& a, std::uint32_t posted, int mss) {
 
 }  // namespace
 
-kernel_setting::kernel_setting(std::string file, const std::string& value)
-    : file_(std::move(file)) {
-    std::ifstream now(file_);
-    std::getline(now, before_);
-    std::ofstream out(file_);
-    out << value << std::flush;
-    if (!out) throw std::runtime_error("cannot write " + file_);
-}
-
-kernel_setting::~kernel_setting() {
-    std::ofstream(file_) << before_;
-}
-
 link_setting::link_setting(const std::string& name, bool value)
-    : kernel_setting("/sys/class/infiniband/" + device_name() + "/mpa/" + name, value ? "1" : "0") {
-}
+    : support::link_setting(device_name(), name, value) {}
 
 void framed_wire::take(std::size_t count, bytes& raw, bytes& plain) const {
     while (count > 0) {

@@ -7,24 +7,12 @@
 #include <string>
 
 #include "session.hpp"
+#include "settings.hpp"
 
 namespace wirepeer {
 
-/// What a file of the kernel's settings says until the end of the scope.
-class kernel_setting {
-public:
-    kernel_setting(std::string file, const std::string& value);
-    kernel_setting(const kernel_setting&) = delete;
-    kernel_setting& operator=(const kernel_setting&) = delete;
-    ~kernel_setting();
-
-private:
-    std::string file_;
-    std::string before_;
-};
-
 /// A setting of the verbs side's link.
-class link_setting : public kernel_setting {
+class link_setting : public support::link_setting {
 public:
     link_setting(const std::string& name, bool value);
 };

@@ -79,14 +79,14 @@ private:
 TEST_F(Recognition, an_initiator_greets_with_another_nonce_each_time) {
     const greeting one = next_greeting(greeted_by_verbs());
     EXPECT_EQ(one.what, greeting::hello);
-    EXPECT_EQ(one.features, greeting::large_fpdus);
+    EXPECT_EQ(one.features, greeting::all);
     EXPECT_NE(one.value, next_greeting(greeted_by_verbs()).value);
 }
 
 TEST_F(Recognition, an_initiator_of_the_first_revision_greets_first) {
     session s = greeted_by_verbs(false);
     const greeting hello = next_greeting(s);
-    send(s, make_greeting(answer_to(hello, nonce, greeting::large_fpdus)));
+    send(s, make_greeting(answer_to(hello, nonce, greeting::all)));
     EXPECT_EQ(next_greeting(s).what, greeting::confirm);
     expect_large(s);
 }
@@ -94,7 +94,7 @@ TEST_F(Recognition, an_initiator_of_the_first_revision_greets_first) {
 TEST_F(Recognition, an_initiator_confirms_an_answer) {
     session s = greeted_by_verbs();
     const greeting hello = next_greeting(s);
-    const greeting answer = answer_to(hello, nonce, greeting::large_fpdus);
+    const greeting answer = answer_to(hello, nonce, greeting::all);
     send(s, make_greeting(answer));
     EXPECT_EQ(next_greeting(s), confirmation_of(hello, answer));
     expect_large(s);
@@ -104,7 +104,7 @@ TEST_F(Recognition, an_answer_may_come_late) {
     session s = greeted_by_verbs();
     const greeting hello = next_greeting(s);
     expect_standard(s);
-    const greeting answer = answer_to(hello, nonce, greeting::large_fpdus);
+    const greeting answer = answer_to(hello, nonce, greeting::all);
     send(s, make_send(1, pattern(8)));
     s.expect_receive(1, 8);
     send(s, make_greeting(answer));
@@ -115,7 +115,7 @@ TEST_F(Recognition, an_answer_may_come_late) {
 TEST_F(Recognition, a_second_answer_is_a_write_like_any_other) {
     session s = greeted_by_verbs();
     const greeting hello = next_greeting(s);
-    const segment answer = make_greeting(answer_to(hello, nonce, greeting::large_fpdus));
+    const segment answer = make_greeting(answer_to(hello, nonce, greeting::all));
     send(s, answer);
     EXPECT_EQ(next_greeting(s).what, greeting::confirm);
     send(s, answer);
@@ -134,7 +134,7 @@ TEST_F(Recognition, only_what_both_offer_is_used) {
 TEST_F(Recognition, what_is_no_answer_is_a_write_like_any_other) {
     session s = greeted_by_verbs();
     const greeting hello = next_greeting(s);
-    const greeting right = answer_to(hello, nonce, greeting::large_fpdus);
+    const greeting right = answer_to(hello, nonce, greeting::all);
     greeting wrong = right;
     wrong.value ^= std::uint64_t{1} << 30;
     send(s, make_greeting(wrong));
@@ -154,7 +154,7 @@ TEST_F(Recognition, what_is_no_answer_is_a_write_like_any_other) {
 TEST_F(Recognition, an_answer_has_no_payload) {
     session s = greeted_by_verbs();
     const greeting hello = next_greeting(s);
-    segment answer = make_greeting(answer_to(hello, nonce, greeting::large_fpdus));
+    segment answer = make_greeting(answer_to(hello, nonce, greeting::all));
     answer.payload = pattern(4);
     send(s, answer);
     s.expect_failed(IBV_EVENT_QP_ACCESS_ERR, 1);
@@ -164,7 +164,7 @@ TEST_F(Recognition, a_responder_answers) {
     const greeting hello{.value = 0x123456789abc};
     session s = greeting_verbs(make_greeting(hello));
     const greeting answer = next_greeting(s);
-    EXPECT_EQ(answer, answer_to(hello, answer.value & 0xffffff, greeting::large_fpdus));
+    EXPECT_EQ(answer, answer_to(hello, answer.value & 0xffffff, greeting::all));
     expect_standard(s);
     send(s, make_greeting(confirmation_of(hello, answer)));
     // It is received before what lets the verbs side go on.
@@ -178,7 +178,7 @@ TEST_F(Recognition, a_responder_answers_the_first_fpdu) {
     const greeting hello{.value = 0x123456789abc};
     const session s = greeting_verbs(make_greeting(hello), false);
     const greeting answer = next_greeting(s);
-    EXPECT_EQ(answer, answer_to(hello, answer.value & 0xffffff, greeting::large_fpdus));
+    EXPECT_EQ(answer, answer_to(hello, answer.value & 0xffffff, greeting::all));
 }
 
 TEST_F(Recognition, a_responder_knows_no_other_features) {
@@ -223,6 +223,112 @@ TEST_F(Recognition, a_link_need_not_take_part) {
     session asking = greeted_by_verbs();
     asking.wire.expect_quiet();
     expect_standard(asking);
+}
+
+/// A peer that greets and is answered, and no receive.
+class NotReady : public ::testing::Test {
+protected:
+    NotReady() {
+        s.wire.send(make_greeting({.value = 1}));
+        EXPECT_EQ(decode_greeting(s.wire.read_segment()).what, greeting::answer);
+    }
+
+    static session_options without_receives() {
+        session_options options;
+        options.posted = 0;
+        return options;
+    }
+
+    /// A receive number `id`, in a place of its own.
+    void post(std::uint64_t id) {
+        must(s.end.qp().recv(
+            arena::get().inbox(static_cast<std::uint32_t>(id) * receive_size, receive_size), id));
+    }
+
+    session s{without_receives()};
+};
+
+TEST_F(NotReady, rfc5041_7_1_messages_wait_in_order) {
+    s.wire.send(make_send(1, pattern(8)));
+    s.wire.send(make_send(2, pattern(9)));
+    s.wire.expect_quiet();
+    post(1);
+    s.expect_receive(1, 8);
+    s.wire.expect_quiet();
+    post(2);
+    s.expect_receive(2, 9);
+}
+
+// In segments, between which others come.
+TEST_F(NotReady, rfc5041_7_1_in_pieces) {
+    const bytes text = pattern(20);
+    segment one = make_send(1, {text.begin(), text.begin() + 8});
+    one.last = false;
+    segment two = make_send(1, {text.begin() + 8, text.end()});
+    two.mo = 8;
+    s.wire.send(one);
+    s.wire.expect_quiet();
+    const region open = arena::get().layout().open;
+    s.wire.send(make_write(open.stag, open.base, pattern(4)));
+    post(1);
+    s.wire.expect_quiet();
+    s.wire.send(two);
+    s.expect_receive(1, 20);
+    EXPECT_TRUE(std::ranges::equal(arena::get().inbox_bytes(receive_size, 20), text));
+    EXPECT_TRUE(std::ranges::equal(arena::get().bytes_of(open).first(4), pattern(4)));
+}
+
+// What is wrong with a message is found when its turn comes, and told with its own header.
+TEST_F(NotReady, rfc5041_7_2_a_violation_waits_too) {
+    const segment wrong = make_send(3, pattern(9));
+    s.wire.send(make_send(1, pattern(8)));
+    s.wire.send(wrong);
+    s.wire.expect_quiet();
+    post(1);
+    s.expect_receive(1, 8);
+    s.expect_terminate(terminate_payload({1, 2, 3}, term_headers::ddp, wrong));
+}
+
+TEST_F(NotReady, rfc5040_5_2_a_read_waits_behind_a_send) {
+    const region open = arena::get().layout().open;
+    s.wire.send(make_send(1, pattern(8)));
+    s.wire.send(make_read_request(
+        1, {.sink_stag = 3, .size = 4, .source_stag = open.stag, .source_to = open.base}));
+    s.wire.expect_quiet();
+    post(1);
+    s.expect_receive(1, 8);
+    EXPECT_EQ(s.wire.read_segment().opcode, op::read_response);
+}
+
+TEST_F(NotReady, rfc5040_4_8_a_terminate_does_not_wait) {
+    s.wire.send(make_send(1, pattern(8)));
+    s.wire.expect_quiet();
+    s.wire.send(make_terminate(terminate_payload({0, 0, 0}, term_headers::none, {})));
+    s.wire.finish();
+    must(s.end.wait_disconnected(patience));
+}
+
+TEST_F(NotReady, rfc5044_7_2_the_peer_closes) {
+    s.wire.send(make_send(1, pattern(8)));
+    s.wire.expect_quiet();
+    s.wire.finish();
+    must(s.end.wait_disconnected(patience));
+    post(1);
+    s.expect_status(1, IBV_WC_WR_FLUSH_ERR);
+}
+
+// An FPDU that comes in pieces is not delivered, nor does it keep anything from being delivered,
+// before it is whole.
+TEST_F(NotReady, rfc5041_7_1_while_an_fpdu_is_in_pieces) {
+    s.wire.send(make_send(1, pattern(8)));
+    const bytes whole = fpdu(make_send(2, pattern(30)));
+    s.wire.send(byte_view(whole).first(25));
+    s.wire.expect_quiet();
+    post(1);
+    post(2);
+    s.wire.send(byte_view(whole).subspan(25));
+    s.expect_receive(1, 8);
+    s.expect_receive(2, 30);
 }
 
 }  // namespace

@@ -145,7 +145,7 @@ session::session(const session_options& options) {
 
 void session::prepare(const session_options& options) {
     must(end.create_queues({.max_send_wr = options.sends,
-                            .max_recv_wr = std::max(options.posted, 1U),
+                            .max_recv_wr = std::max(options.posted, receives),
                             .domain = &arena::get().domain()}));
     for (std::uint32_t i = 0; i < options.posted; ++i)
         must(end.qp().recv(arena::get().inbox(i * options.size, options.size), i + 1));

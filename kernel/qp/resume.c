@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Messages that have waited for a receive go on.
+ */
+#include "../stream/rx.h"
+#include "delivery.h"
+#include "placement.h"
+#include "resume.h"
+#include "rnr.h"
+
+/* So many segments go on at once, before others have their turn. */
+#define AT_ONCE		64
+
+/* Return: 0; -EPROTO; -ENOENT if the segment has to wait on. */
+static int resume_segment(struct srn_qp *qp, const struct srn_rnr_segment *segment,
+			  struct srn_term_code *term)
+{
+	struct srn_qp_rx *rx = &qp->rx;
+	u32 write_len = rx->write_len;
+	int ret;
+
+	ret = srn_placement_resume(qp, &segment->header, segment->payload, term);
+	if (!ret && segment->payload)
+		ret = srn_placement_place(&qp->stream, segment->data, segment->payload, term);
+	if (ret)
+		return ret;
+	/* Immediate Data ends the Write before it, and not one that has come meanwhile. */
+	rx->write_len = segment->write_len;
+	ret = srn_delivery_end(&qp->stream, term);
+	rx->write_len = write_len;
+	return ret;
+}
+
+/**
+ * srn_resume_messages - let go on what has waited, as far as there are receives
+ * @s: stream of the queue pair, between two segments
+ *
+ * Context: the receiver.
+ */
+void srn_resume_messages(struct srn_stream *s)
+{
+	struct srn_qp *qp = srn_qp_of_stream(s);
+	struct srn_rnr_segment *segment;
+	struct srn_term_code term;
+	int left = AT_ONCE, ret = 0;
+
+	while ((segment = srn_rnr_oldest(qp)) && left--) {
+		ret = resume_segment(qp, segment, &term);
+		if (ret == -ENOENT)
+			break;
+		if (ret)
+			srn_rx_violation(s, term, segment->header_bytes, segment->header_len);
+		srn_rnr_done(qp, segment);
+		if (ret)
+			return;
+	}
+	/* The next segment that comes does not continue one that has waited. */
+	qp->rx.target = NULL;
+	if (segment)
+		srn_rx_again(s, ret != -ENOENT ? 0 : qp->srq ? 1 : SRN_RETRY_DELAY);
+}
