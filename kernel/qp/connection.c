@@ -246,7 +246,14 @@ static bool stop_stream(struct srn_qp *qp)
 	return true;
 }
 
-static void raise_event(struct srn_qp *qp, enum ib_event_type type)
+/**
+ * srn_connection_event - tell the consumer of a queue pair about its connection
+ * @qp: queue pair
+ * @type: what has happened
+ *
+ * Context: process.
+ */
+void srn_connection_event(struct srn_qp *qp, enum ib_event_type type)
 {
 	struct ib_event event = {
 		.device = qp->ibqp.device, .event = type, .element.qp = &qp->ibqp,
@@ -273,9 +280,9 @@ static void qp_end_work(struct work_struct *work)
 	srn_completion_flush(qp);
 	srn_receive_flush(qp);
 	if (qp->end_event)
-		raise_event(qp, qp->end_event);
+		srn_connection_event(qp, qp->end_event);
 	if (qp->srq && connected)
-		raise_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+		srn_connection_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 	mutex_unlock(&qp->conn_mutex);
 	if (conn) {
 		conn->ops->ended(conn);

@@ -283,7 +283,8 @@ enum srn_tx_verdict srn_requester_next(struct srn_stream *s, struct srn_tx_msg *
 
 	if (unlikely(qp->tx.rtr))
 		return tx_rtr(qp, msg);
-	if (unlikely(READ_ONCE(qp->tx.greeting)))
+	/* Not between a Write and its Immediate Data, which belong together. */
+	if (unlikely(READ_ONCE(qp->tx.greeting)) && !qp->tx.write_sent)
 		return srn_recognition_next(qp, msg);
 	answer = srn_responder_waits(qp);
 	qp->tx.irq_turn = !qp->tx.irq_turn;

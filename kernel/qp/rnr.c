@@ -51,6 +51,8 @@ static void stop_to_wait(struct srn_qp *qp)
 	unsigned long flags;
 
 	qp->stream.rx_held = false;
+	kfree(qp->rx.rnr.spare);
+	qp->rx.rnr.spare = NULL;
 	spin_lock_irqsave(&qp->state_lock, flags);
 	WRITE_ONCE(qp->rx.rnr.waiting, false);
 	if (qp->map && qp->state != IB_QPS_ERR)

@@ -60,6 +60,13 @@ static void queue_later(struct srn_raw *raw, unsigned long delay)
 		raw_put(raw);
 }
 
+static void queue_unless_pending(struct srn_raw *raw, unsigned long delay)
+{
+	kref_get(&raw->ref);
+	if (!queue_delayed_work(raw->dev->raw_wq, &raw->work, delay))
+		raw_put(raw);
+}
+
 static void wake(struct sock *sk)
 {
 	struct srn_raw *raw;
@@ -117,6 +124,9 @@ static int start(struct srn_raw *raw, struct socket *sock, const struct srn_conn
 		return ret;
 	raw->state = SRN_RAW_ESTABLISHED;
 	raw->sends_since = 0;
+	/* A program that waits in RTR may go on. */
+	if (!raw->rts)
+		srn_connection_event(raw->qp, IB_EVENT_COMM_EST);
 	srn_count(raw->dev->counters, raw->active ? SRN_COUNT_CONNECTS : SRN_COUNT_ACCEPTS);
 	return 0;
 }
@@ -368,6 +378,9 @@ static void raw_work(struct work_struct *work)
 	attempting = raw->state == SRN_RAW_CONNECTING || raw->state == SRN_RAW_WAIT_REPLY;
 	if (attempting && time_after_eq(jiffies, raw->deadline))
 		attempt_failed(raw);
+	else if (attempting)
+		/* What woke this work took the deadline's timer with it. */
+		queue_unless_pending(raw, raw->deadline - jiffies);
 	else if ((raw->state == SRN_RAW_WAITING || raw->gone) && raw->state != SRN_RAW_ENDED &&
 		 !delayed_work_pending(&raw->work))
 		waiting(raw);

@@ -36,6 +36,8 @@ void srn_rx_violation(struct srn_stream *s, struct srn_term_code term, const u8 
 {
 	count_violation(s->counters, term);
 	s->rx_stopped = true;
+	/* What there was no memory for is dropped. */
+	s->rx_starved = false;
 	s->term = term;
 	s->term_header_len = len;
 	memcpy(s->term_header, header, len);
@@ -50,13 +52,16 @@ static void rx_violation(struct srn_stream *s, struct srn_term_code term)
 /**
  * srn_rx_again - have a worker receive
  * @s: stream whose end has not begun, or for which it is held back
- * @delay: jiffies from now; an earlier or later time is forgotten
+ * @delay: jiffies from now, unless it will do so earlier; 0: at once
  *
  * Context: any.
  */
 void srn_rx_again(struct srn_stream *s, unsigned long delay)
 {
-	mod_delayed_work(srn_tx_wq, &s->rx_work, delay);
+	if (delay)
+		queue_delayed_work(srn_tx_wq, &s->rx_work, delay);
+	else
+		mod_delayed_work(srn_tx_wq, &s->rx_work, 0);
 }
 
 static int rx_header(struct srn_stream *s, struct srn_term_code *term)
@@ -338,5 +343,6 @@ void srn_rx_input_waiting(struct srn_stream *s, struct sock *sk)
 		local_bh_disable();
 		srn_rx_input(s, sk);
 		local_bh_enable();
-	} while (s->rx_starved && !get_memory(s, s->rx_event, GFP_NOIO | __GFP_RETRY_MAYFAIL));
+	} while (s->rx_starved && !s->rx_stopped &&
+		 !get_memory(s, s->rx_event, GFP_NOIO | __GFP_RETRY_MAYFAIL));
 }

@@ -76,6 +76,8 @@ between_namespaces()
 	local markers=$1 length=$2 tool size messages test
 	shift 2
 	echo "$markers" | tee /sys/class/infiniband/srn[ab]/mpa/markers > /dev/null
+	# A greeting shares a segment of TCP with the message before it, see below.
+	echo $((!markers)) | tee /sys/class/infiniband/srn[ab]/mpa/greeting > /dev/null
 	pair "rping, markers $markers" 7174 in_b rping -s -a "$B4" -V -S "$length" -C 5 -- \
 		in_a rping -c -a "$B4" -V -S "$length" -C 5
 	for test in "$@"; do

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -57,6 +58,18 @@ public:
     ibv_context* context() const { return context_.get(); }
     ibv_pd* domain() const { return domain_.get(); }
     const union ibv_gid& gid() const { return gid_; }
+
+    /// The next asynchronous event, if one comes within the time.
+    std::optional<ibv_event_type> event(std::chrono::seconds limit) const {
+        pollfd readable{context_->async_fd, POLLIN, 0};
+        const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(limit);
+        if (poll(&readable, 1, static_cast<int>(ms.count())) != 1) return std::nullopt;
+        ibv_async_event event{};
+        if (ibv_get_async_event(context_.get(), &event) != 0)
+            throw std::runtime_error("ibv_get_async_event");
+        ibv_ack_async_event(&event);
+        return event.event_type;
+    }
 
 private:
     owned<ibv_context, ibv_close_device> context_;
@@ -315,6 +328,35 @@ TEST_F(Raw, RtrAloneReceivesAndAnswersReads) {
     EXPECT_EQ(read->status, IBV_WC_SUCCESS) << ibv_wc_status_str(read->status);
     EXPECT_EQ(b.memory()[end::size / 2], 0x77);
     EXPECT_EQ(a.query().qp_state, IBV_QPS_RTR);
+}
+
+TEST_F(Raw, ThePeerIsThere) {
+    end a(dev), b(dev);
+    for (end* e : {&a, &b}) ASSERT_EQ(e->to_init(), 0);
+    ASSERT_EQ(a.to_rtr(b.number(), b.psn()), 0);
+    EXPECT_EQ(dev.event(0s), std::nullopt);
+    ASSERT_EQ(b.to_rtr(a.number(), a.psn()), 0);
+    ASSERT_EQ(b.to_rts(), 0);
+    EXPECT_EQ(dev.event(30s), IBV_EVENT_COMM_EST);
+    ASSERT_EQ(a.to_rts(), 0);
+    expect_send(a, b);
+}
+
+TEST_F(Raw, SendsWaitForReceives) {
+    end a(dev), b(dev);
+    for (end* e : {&a, &b}) ASSERT_EQ(e->to_init(), 0);
+    ASSERT_EQ(a.to_rtr(b.number(), b.psn()), 0);
+    ASSERT_EQ(b.to_rtr(a.number(), a.psn()), 0);
+    for (end* e : {&a, &b}) ASSERT_EQ(e->to_rts(), 0);
+    for (const std::uint64_t id : {1, 2}) ASSERT_EQ(a.post(IBV_WR_SEND, id), 0);
+    EXPECT_FALSE(b.completion(1s));
+    for (const std::uint64_t id : {3, 4}) {
+        ASSERT_EQ(b.post_receive(id), 0);
+        const auto received = b.completion();
+        ASSERT_TRUE(received);
+        EXPECT_EQ(received->wr_id, id);
+        EXPECT_EQ(received->status, IBV_WC_SUCCESS) << ibv_wc_status_str(received->status);
+    }
 }
 
 // All orders of the four steps, many times, with the work posted as soon as it can be.

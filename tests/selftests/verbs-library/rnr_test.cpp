@@ -237,6 +237,22 @@ TEST(NotReadyCrossing, SendsAndReadsOfBothEnds) {
     server.finish();
 }
 
+// The message at fault is found while more is waiting in the socket than is kept.
+TEST(NotReadyLimit, AMessageThatIsTooLong) {
+    constexpr std::uint32_t size = 100'000, count = 40;
+    pair ends = connect_pair();
+    transfer t(ends, size, 1);
+    const scattered small(ends.server.domain(), 10, 1, access::local_write);
+    for (std::uint64_t i = 0; i < count; ++i)
+        must(ends.client.qp().send(t.from.slices(), {.id = i}));
+    expect_quiet(ends.server.recv_cq(), 500ms);
+    must(ends.server.qp().recv(small.slices(), 1));
+    expect_status(next(ends.server.recv_cq()), 1, IBV_WC_LOC_LEN_ERR);
+    next(ends.client.send_cq(), count);
+    expect_broken(ends.client);
+    expect_broken(ends.server);
+}
+
 TEST(NotReadyEnd, TheSenderGoes) {
     pair ends = connect_pair();
     must(ends.client.qp().send(softrnic::no_slices));
