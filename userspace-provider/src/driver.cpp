@@ -25,6 +25,7 @@ constexpr verbs_context_ops context_ops = {
     .bind_mw = bind_mw,
     .create_cq = create_cq,
     .create_qp = create_qp,
+    .create_qp_ex = create_qp_ex,
     .create_srq = create_srq,
     .dealloc_mw = dealloc_mw,
     .dealloc_pd = dealloc_pd,

@@ -53,7 +53,7 @@ struct verbs_context_ops {
     verbs_unused_op create_flow = nullptr;
     verbs_unused_op create_flow_action_esp = nullptr;
     ibv_qp* (*create_qp)(ibv_pd*, ibv_qp_init_attr*) = nullptr;
-    verbs_unused_op create_qp_ex = nullptr;
+    ibv_qp* (*create_qp_ex)(ibv_context*, ibv_qp_init_attr_ex*) = nullptr;
     verbs_unused_op create_rwq_ind_table = nullptr;
     ibv_srq* (*create_srq)(ibv_pd*, ibv_srq_init_attr*) = nullptr;
     verbs_unused_op create_srq_ex = nullptr;
