@@ -7,10 +7,9 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <string>
+#include <string_view>
 #include <thread>
-#include <vector>
 
 #include "verbs_fixture.hpp"
 
@@ -128,11 +127,14 @@ protected:
         wr.wr_id = ex->wr_id;
         wr.send_flags = ex->wr_flags;
         ASSERT_EQ(post_send(made, &wr, &bad_send), 0);
-        EXPECT_EQ(std::memcmp(&kernel.send_wqe(at), &kernel.send_wqe(at + 1), used), 0);
+        EXPECT_EQ(bytes(at), bytes(at + 1));
         kernel.qp_control().sq_silent += 2;
         at = (at + 2) % 4;
     }
-    static constexpr std::size_t used = SRN_SEND_WQE_HEADER + 2 * sizeof(srn_sge);
+    [[nodiscard]] std::string_view bytes(std::uint32_t slot) {
+        return {reinterpret_cast<const char*>(&kernel.send_wqe(slot)),
+                SRN_SEND_WQE_HEADER + 2 * sizeof(srn_sge)};
+    }
     std::uint32_t at = 0;
     ibv_sge sges[2] = {{0x1000, 8, 3}, {0x2000, 16, 4}};
 };

@@ -49,7 +49,7 @@ struct verbs_context_ops {
 #endif
     verbs_unused_op create_counters = nullptr;
     ibv_cq* (*create_cq)(ibv_context*, int cqe, ibv_comp_channel*, int comp_vector) = nullptr;
-    verbs_unused_op create_cq_ex = nullptr;
+    ibv_cq_ex* (*create_cq_ex)(ibv_context*, ibv_cq_init_attr_ex*) = nullptr;
     verbs_unused_op create_flow = nullptr;
     verbs_unused_op create_flow_action_esp = nullptr;
     ibv_qp* (*create_qp)(ibv_pd*, ibv_qp_init_attr*) = nullptr;
@@ -120,7 +120,7 @@ struct verbs_context_ops {
 #endif
     int (*query_qp)(ibv_qp*, ibv_qp_attr*, int mask, ibv_qp_init_attr*) = nullptr;
     verbs_unused_op query_qp_data_in_order = nullptr;
-    verbs_unused_op query_rt_values = nullptr;
+    int (*query_rt_values)(ibv_context*, ibv_values_ex*) = nullptr;
     int (*query_srq)(ibv_srq*, ibv_srq_attr*) = nullptr;
 #if SRN_RDMA_CORE >= 65
     verbs_unused_op read_comp_cntr = nullptr;

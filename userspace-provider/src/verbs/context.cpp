@@ -28,7 +28,7 @@ bool operations_in_place(const device_context& ctx, const verbs_context_ops& our
            data_path.alloc_mw == ours.alloc_mw && data_path.dealloc_mw == ours.dealloc_mw &&
            ctx.alloc_td == ours.alloc_td && ctx.dealloc_td == ours.dealloc_td &&
            ctx.alloc_parent_domain == ours.alloc_parent_domain &&
-           ctx.create_qp_ex == ours.create_qp_ex;
+           ctx.create_qp_ex == ours.create_qp_ex && ctx.query_rt_values == ours.query_rt_values;
 }
 
 int get_context(device_context& ctx, verbs_device& device) noexcept {
