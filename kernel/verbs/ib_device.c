@@ -290,6 +290,7 @@ static const struct ib_device_ops device_ops = {
 	.query_srq = srn_srq_query,
 	.reg_user_mr = srn_compat_reg_user_mr,
 	.req_notify_cq = srn_cq_arm,
+	.rereg_user_mr = srn_mr_rereg_user,
 	SRN_COMPAT_PORT_EVENTS
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, srn_cq, ibcq),

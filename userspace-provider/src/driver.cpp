@@ -50,6 +50,7 @@ constexpr verbs_context_ops context_ops = {
     .query_srq = query_srq,
     .reg_mr = reg_mr,
     .req_notify_cq = req_notify_cq,
+    .rereg_mr = rereg_mr,
 };
 
 verbs_device* alloc_device(verbs_sysfs_dev* /*found*/) noexcept {

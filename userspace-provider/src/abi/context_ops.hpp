@@ -137,7 +137,8 @@ struct verbs_context_ops {
     verbs_unused_op reg_mr_ex = nullptr;
 #endif
     int (*req_notify_cq)(ibv_cq*, int solicited_only) = nullptr;
-    verbs_unused_op rereg_mr = nullptr;
+    int (*rereg_mr)(verbs_mr*, int flags, ibv_pd*, void* addr, std::size_t length,
+                    int access) = nullptr;
     verbs_unused_op resize_cq = nullptr;
 #if SRN_RDMA_CORE >= 65
     verbs_unused_op set_comp_cntr = nullptr;

@@ -162,6 +162,9 @@ int ibv_cmd_alloc_pd(ibv_context*, ibv_pd*, void* cmd, std::size_t, void* resp, 
 int ibv_cmd_dealloc_pd(ibv_pd*);
 int ibv_cmd_reg_mr(ibv_pd*, void* addr, std::size_t length, std::uint64_t iova, int access,
                    verbs_mr*, void* cmd, std::size_t, void* resp, std::size_t);
+int ibv_cmd_rereg_mr(verbs_mr*, std::uint32_t flags, void* addr, std::size_t length,
+                     std::uint64_t iova, int access, ibv_pd*, void* cmd, std::size_t, void* resp,
+                     std::size_t);
 int ibv_cmd_dereg_mr(verbs_mr*);
 int ibv_cmd_alloc_mw(ibv_pd*, ibv_mw_type, ibv_mw*, void* cmd, std::size_t, void* resp,
                      std::size_t);
