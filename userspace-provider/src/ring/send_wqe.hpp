@@ -81,7 +81,8 @@ inline int put_window(srn_send_wqe& wqe, const ibv_mw& window, std::uint32_t rke
     wqe.ex = info.mr != nullptr ? info.mr->lkey : 0;
     wqe.remote_addr = info.addr;
     wqe.compare = info.length;
-    wqe.swap_add = info.mw_access_flags;
+    // A window is no local key, but programs give the rights of its region.
+    wqe.swap_add = info.mw_access_flags & ~unsigned{IBV_ACCESS_LOCAL_WRITE};
     return 0;
 }
 
