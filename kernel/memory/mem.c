@@ -50,6 +50,27 @@ int srn_mem_publish(struct srn_mem *mem)
 }
 
 /**
+ * srn_mem_replace - let memory be found in the place of other memory
+ * @old: published memory, which the caller makes invalid afterwards
+ * @mem: memory of a process, otherwise complete
+ * @new_key: it is to have another key
+ *
+ * Context: process; nobody else replaces @old or takes it away.
+ */
+void srn_mem_replace(struct srn_mem *old, struct srn_mem *mem, bool new_key)
+{
+	u32 index = old->stag >> 8;
+	u32 key = old->stag & 0xff;
+
+	if (new_key)
+		key = (key + 1 + get_random_u32() % 255) & 0xff;
+	mem->stag = index << 8 | key;
+	mem->valid = true;
+	/* This fails for want of memory only, of which an entry that is there needs none. */
+	xa_store(&mem->dev->mems, index, mem, GFP_KERNEL);
+}
+
+/**
  * srn_mem_find - region of an STag
  * @dev: device
  * @stag: STag; all its 32 bits must match
@@ -110,7 +131,7 @@ enum srn_mem_fault srn_mem_check(const struct srn_mem *mem, const struct ib_pd *
 bool srn_mem_begin(struct srn_mem *mem)
 {
 	atomic_inc(&mem->accesses);
-	/* Pairs with the barriers in srn_mem_revoke() and srn_mr_dereg(). */
+	/* Pairs with the barriers in srn_mem_revoke() and invalidate() of mr.c. */
 	smp_mb__after_atomic();
 	/* Acquire: the fields that it was registered or bound with are visible. */
 	if (smp_load_acquire(&mem->valid))

@@ -15,23 +15,34 @@
 			  IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |	\
 			  IB_ACCESS_MW_BIND | IB_ACCESS_OPTIONAL)
 
-static struct srn_mr *mr_alloc(struct ib_pd *pd, enum srn_mem_type type, u32 access)
+static struct srn_mem *mem_alloc(struct ib_pd *pd, enum srn_mem_type type, u32 access)
 {
 	struct srn_device *dev = to_srn_dev(pd->device);
 	struct srn_mem *mem;
-	struct srn_mr *mr;
 
 	if (!srn_limits_take(dev, SRN_LIMIT_MR))
 		return ERR_PTR(-ENOMEM);
-	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
 	mem = kzalloc(sizeof(*mem), GFP_KERNEL_ACCOUNT);
-	if (!mr || !mem) {
+	if (!mem) {
 		srn_limits_give(dev, SRN_LIMIT_MR);
-		kfree(mem);
-		kfree(mr);
 		return ERR_PTR(-ENOMEM);
 	}
 	srn_mem_init(mem, pd, type, access);
+	return mem;
+}
+
+static struct srn_mr *mr_alloc(struct ib_pd *pd, enum srn_mem_type type, u32 access)
+{
+	struct srn_mem *mem = mem_alloc(pd, type, access);
+	struct srn_mr *mr;
+
+	if (IS_ERR(mem))
+		return ERR_CAST(mem);
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
+	if (!mr) {
+		srn_mem_put(mem);
+		return ERR_PTR(-ENOMEM);
+	}
 	mr->mem = mem;
 	return mr;
 }
@@ -76,9 +87,8 @@ struct ib_mr *srn_mr_get_dma(struct ib_pd *pd, int access)
 	return &mr->ibmr;
 }
 
-static int mr_pin(struct srn_mr *mr, u64 start, u64 length, u64 iova, int access)
+static int mem_pin(struct srn_mem *mem, u64 start, u64 length, u64 iova, int access)
 {
-	struct srn_mem *mem = mr->mem;
 	struct ib_block_iter iter;
 	unsigned long block;
 	struct ib_umem *umem;
@@ -130,7 +140,7 @@ struct ib_mr *srn_mr_reg_user(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 	mr = mr_alloc(pd, SRN_MEM_USER, access & ~IB_ACCESS_OPTIONAL);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	ret = mr_pin(mr, start, length, iova, access);
+	ret = mem_pin(mr->mem, start, length, iova, access);
 	if (!ret)
 		ret = mr_publish(mr);
 	if (ret) {
@@ -138,6 +148,75 @@ struct ib_mr *srn_mr_reg_user(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 		return ERR_PTR(ret);
 	}
 	return &mr->ibmr;
+}
+
+/* Nothing is placed in it or read from it any more when this returns. */
+static void invalidate(struct srn_mem *mem)
+{
+	WRITE_ONCE(mem->valid, false);
+	/* Pairs with the barrier in srn_mem_begin(). */
+	smp_mb();
+	/* Do not spin: whoever has an access open may have a lower priority, or sleep. */
+	while (atomic_read(&mem->accesses))
+		usleep_range(10, 50);
+}
+
+/**
+ * srn_mr_rereg_user - change a region of a process
+ * @ibmr: region
+ * @flags: IB_MR_REREG_*: which of what follows is new; the rest stays
+ * @start: address in the process
+ * @length: bytes
+ * @iova: address by which work requests and peers name it
+ * @access: IB_ACCESS_*
+ * @pd: protection domain, the old one if it stays
+ * @udata: of the verb
+ *
+ * If this fails the region is as it was. When it returns, nothing is done by the old registration
+ * any more. With other memory the region gets another key, so that nobody who knows the old one
+ * reaches it.
+ *
+ * Context: process.
+ *
+ * Return: NULL, or an error pointer: -EBUSY if windows are bound to the region.
+ */
+struct ib_mr *srn_mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start, u64 length, u64 iova,
+				int access, struct ib_pd *pd, struct ib_udata *udata)
+{
+	struct srn_mr *mr = to_srn_mr(ibmr);
+	struct srn_mem *old = mr->mem;
+	struct srn_mem *mem;
+	int ret;
+
+	if (!(flags & IB_MR_REREG_ACCESS))
+		access = old->access;
+	if (access & ~SUPPORTED_ACCESS)
+		return ERR_PTR(-EOPNOTSUPP);
+	ret = srn_abi_request(to_srn_dev(pd->device), udata, NULL, 0);
+	if (ret)
+		return ERR_PTR(ret);
+	if (!(flags & IB_MR_REREG_TRANS)) {
+		start = old->umem->address;
+		length = old->length;
+		iova = old->iova;
+	}
+	mem = mem_alloc(pd, SRN_MEM_USER, access & ~IB_ACCESS_OPTIONAL);
+	if (IS_ERR(mem))
+		return ERR_CAST(mem);
+	ret = mem_pin(mem, start, length, iova, access);
+	if (!ret && !srn_window_refuse(old))
+		ret = -EBUSY;
+	if (ret) {
+		srn_mem_put(mem);
+		return ERR_PTR(ret);
+	}
+	srn_mem_replace(old, mem, flags & IB_MR_REREG_TRANS);
+	mr->mem = mem;
+	mr->ibmr.lkey = mem->stag;
+	mr->ibmr.rkey = mem->stag;
+	invalidate(old);
+	srn_mem_put(old);
+	return NULL;
 }
 
 /**
@@ -242,13 +321,8 @@ int srn_mr_dereg(struct ib_mr *ibmr, struct ib_udata *udata)
 		srn_window_unbind_all(mem);
 	else if (!srn_window_refuse(mem))
 		return -EBUSY;
-	WRITE_ONCE(mem->valid, false);
 	xa_erase(&mem->dev->mems, mem->stag >> 8);
-	/* Pairs with the barrier in srn_mem_begin(). */
-	smp_mb();
-	/* Do not spin: whoever has an access open may have a lower priority, or sleep. */
-	while (atomic_read(&mem->accesses))
-		usleep_range(10, 50);
+	invalidate(mem);
 	mr_free(mr);
 	return 0;
 }

@@ -10,6 +10,8 @@
 struct ib_mr *srn_mr_get_dma(struct ib_pd *pd, int access);
 struct ib_mr *srn_mr_reg_user(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access,
 			      struct ib_udata *udata);
+struct ib_mr *srn_mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start, u64 length, u64 iova,
+				int access, struct ib_pd *pd, struct ib_udata *udata);
 struct ib_mr *srn_mr_alloc(struct ib_pd *pd, enum ib_mr_type type, u32 max_num_sg);
 int srn_mr_map_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
 		  unsigned int *sg_offset);

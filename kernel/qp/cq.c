@@ -25,6 +25,7 @@
 int srn_cq_push(struct srn_cq *cq, const struct srn_cqe *cqe)
 {
 	struct ib_event event = { .device = cq->ibcq.device, .event = IB_EVENT_CQ_ERR };
+	struct srn_cqe *slot;
 	unsigned long flags;
 	bool first;
 	u32 cons;
@@ -36,7 +37,10 @@ int srn_cq_push(struct srn_cq *cq, const struct srn_cqe *cqe)
 	 */
 	cons = cq->map ? smp_load_acquire(&cq->ctrl->cons) : cq->cons;
 	if (!cq->overflow && cq->prod - cons < cq->depth) {
-		cq->ring[cq->prod & (cq->depth - 1)] = *cqe;
+		slot = &cq->ring[cq->prod & (cq->depth - 1)];
+		*slot = *cqe;
+		if (cq->timed)
+			slot->timestamp = ktime_get_real_ns();
 		/* The entry is written before the index. */
 		smp_store_release(&cq->ctrl->prod, ++cq->prod);
 		spin_unlock_irqrestore(&cq->lock, flags);
@@ -106,7 +110,7 @@ int srn_cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	struct srn_cq *cq = to_srn_cq(ibcq);
 	int ret;
 
-	if (attr->flags)
+	if (attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)
 		return -EOPNOTSUPP;
 	if (attr->cqe < 1 || attr->cqe > SRN_MAX_CQE)
 		return -EINVAL;
@@ -118,6 +122,7 @@ int srn_cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	spin_lock_init(&cq->lock);
 	srn_watch_init(&cq->watch);
 	cq->depth = roundup_pow_of_two(attr->cqe);
+	cq->timed = attr->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
 	cq->ctrl = srn_ring_alloc(udata, sizeof(*cq->ctrl) + cq->depth * sizeof(*cq->ring),
 				  &cq->map, &resp.map);
 	if (IS_ERR(cq->ctrl)) {

@@ -21,6 +21,7 @@
  * @prod: CQEs written
  * @cons: CQEs polled by a kernel consumer
  * @depth: CQEs, a power of two
+ * @timed: completions get a time
  * @overflow: an entry was lost, so the queue is dead
  * @watch: looks after queue pairs that send to it
  */
@@ -30,6 +31,7 @@ struct srn_cq {
 	struct srn_cqe *ring;
 	struct srn_mmap *map;
 	u32 depth;
+	bool timed;
 
 	spinlock_t lock;	/* of what follows */
 	u32 prod;

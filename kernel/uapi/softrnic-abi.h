@@ -163,7 +163,8 @@ struct srn_cq_ctrl {
 
 struct srn_cqe {
 	__aligned_u64 wr_id;
-	__aligned_u64 timestamp;	/* ns of CLOCK_REALTIME, 0: not taken */
+	/* ns of CLOCK_REALTIME; 0 without IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION */
+	__aligned_u64 timestamp;
 	__u32 byte_len;
 	__u32 qp_num;
 	__u32 ex;

@@ -83,6 +83,9 @@ static int srn_query_device(struct ib_device *ibdev, struct ib_device_attr *attr
 	attr->max_srq_wr = SRN_MAX_SRQ_WR;
 	attr->max_srq_sge = SRN_MAX_SGE;
 	attr->max_fast_reg_page_list_len = SRN_MAX_FAST_REG_PAGES;
+	/* Completions have nanoseconds. */
+	attr->timestamp_mask = ~0ULL;
+	attr->hca_core_clock = NSEC_PER_SEC / 1000;
 	return 0;
 }
 
@@ -287,6 +290,7 @@ static const struct ib_device_ops device_ops = {
 	.query_srq = srn_srq_query,
 	.reg_user_mr = srn_compat_reg_user_mr,
 	.req_notify_cq = srn_cq_arm,
+	.rereg_user_mr = srn_mr_rereg_user,
 	SRN_COMPAT_PORT_EVENTS
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, srn_cq, ibcq),

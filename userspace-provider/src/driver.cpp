@@ -24,7 +24,9 @@ constexpr verbs_context_ops context_ops = {
     .alloc_td = alloc_td,
     .bind_mw = bind_mw,
     .create_cq = create_cq,
+    .create_cq_ex = create_cq_ex,
     .create_qp = create_qp,
+    .create_qp_ex = create_qp_ex,
     .create_srq = create_srq,
     .dealloc_mw = dealloc_mw,
     .dealloc_pd = dealloc_pd,
@@ -44,9 +46,11 @@ constexpr verbs_context_ops context_ops = {
     .query_device_ex = query_device,
     .query_port = query_port,
     .query_qp = query_qp,
+    .query_rt_values = query_rt_values,
     .query_srq = query_srq,
     .reg_mr = reg_mr,
     .req_notify_cq = req_notify_cq,
+    .rereg_mr = rereg_mr,
 };
 
 verbs_device* alloc_device(verbs_sysfs_dev* /*found*/) noexcept {

@@ -480,7 +480,7 @@ command fuzzer::make_object() {
 
 // NOLINTNEXTLINE(readability-function-size): a table of commands
 command fuzzer::use_object() {
-    switch (below(9)) {
+    switch (below(10)) {
         case 0: {
             ib_uverbs_modify_qp c{};
             c.qp_handle = pick(live_.qps);
@@ -541,6 +541,19 @@ command fuzzer::use_object() {
             ib_uverbs_ex_query_device c{};
             return {IB_USER_VERBS_EX_CMD_QUERY_DEVICE, "ex_query_device", raw(c),
                     sizeof(ib_uverbs_ex_query_device_resp), true};
+        }
+        case 8: {
+            ib_uverbs_rereg_mr c{};
+            c.response = response_address();
+            c.mr_handle = pick(live_.mrs);
+            c.flags = static_cast<std::uint32_t>(one_in(10) ? any() : below(8));
+            c.start = user_pointer();
+            c.hca_va = one_in(4) ? any() & ~0xfffULL : c.start;
+            c.length = one_in(3) ? any() : 1 + below(4096);
+            c.pd_handle = pick(live_.pds);
+            c.access_flags = static_cast<std::uint32_t>(one_in(3) ? any() : below(16));
+            return {IB_USER_VERBS_CMD_REREG_MR, "rereg_mr", raw(c),
+                    sizeof(ib_uverbs_rereg_mr_resp)};
         }
         default: {
             ib_uverbs_poll_cq c{response_address(), pick(live_.cqs),

@@ -122,13 +122,6 @@ TEST_F(Limits, RegistrationTakesTheFlagForHugePages) {
     EXPECT_FALSE(softrnic::mr::create(domain, bytes, access::huge_pages | access::on_demand));
 }
 
-/// There are no timestamps that it would be the clock of.
-TEST_F(Limits, NoClock) {
-    ibv_values_ex values{};
-    values.comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
-    EXPECT_EQ(ibv_query_rt_values_ex(end.context().native(), &values), EOPNOTSUPP);
-}
-
 TEST_F(Limits, ReadOnlyMemoryIsReadOnly) {
     void* memory = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(memory, MAP_FAILED);

@@ -61,11 +61,8 @@ fake_kernel::~fake_kernel() {
     the_kernel = nullptr;
 }
 
-void fake_kernel::complete(const srn_cqe& cqe) {
-    srn_cq_ctrl& control = cq_control();
-    const std::size_t stride = cq.cqe_stride != 0 ? cq.cqe_stride : sizeof(srn_cqe);
-    *at<srn_cqe>(cq.map.key + cq.cqe_offset + (control.prod & (cq.depth - 1)) * stride) = cqe;
-    ++control.prod;
+void fake_kernel::complete(const srn_cqe& entry) {
+    cqe(cq_control().prod++) = entry;
 }
 
 int fake_kernel::ring(const rung& bell) {
@@ -113,6 +110,8 @@ int create_cq(const ib_uverbs_ioctl_hdr& header) {
     EXPECT_EQ(find(header, UVERBS_ATTR_CREATE_CQ_CQE)->len, sizeof(std::uint32_t));
     EXPECT_EQ(find(header, UVERBS_ATTR_CREATE_CQ_USER_HANDLE)->len, sizeof(std::uint64_t));
     EXPECT_EQ(find(header, UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL), nullptr);
+    const ib_uverbs_attr* flags = find(header, UVERBS_ATTR_CREATE_CQ_FLAGS);
+    the_kernel->cq_flags = flags != nullptr ? static_cast<std::uint32_t>(flags->data) : 0;
     reply(header, UVERBS_ATTR_CREATE_CQ_RESP_CQE, std::uint32_t{the_kernel->cq.depth});
     reply(header, UVERBS_ATTR_UHW_OUT, the_kernel->cq);
     const_cast<ib_uverbs_attr*>(find(header, UVERBS_ATTR_CREATE_CQ_HANDLE))->data = 77;

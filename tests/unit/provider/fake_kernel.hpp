@@ -42,7 +42,8 @@ public:
     srn_uresp_create_srq srq{};
     srn_uresp_create_cq cq{};
     std::uint32_t next_qp_number = 1234;
-    int objects = 0;  ///< QPs, SRQs and CQs that exist
+    std::uint32_t cq_flags = 0;  ///< that the newest CQ was asked for with
+    int objects = 0;             ///< QPs, SRQs and CQs that exist
 
     /// The kernel's view of the newest queue of each kind.
     srn_qp_ctrl& qp_control() { return *at<srn_qp_ctrl>(qp.map.key); }
@@ -57,7 +58,11 @@ public:
     srn_recv_wqe& srq_wqe(std::uint32_t i) {
         return *at<srn_recv_wqe>(srq.map.key + srq.rq_offset + i * srq.rq_stride);
     }
-    void complete(const srn_cqe& cqe);
+    srn_cqe& cqe(std::uint32_t index) {
+        const std::size_t stride = cq.cqe_stride != 0 ? cq.cqe_stride : sizeof(srn_cqe);
+        return *at<srn_cqe>(cq.map.key + cq.cqe_offset + (index & (cq.depth - 1)) * stride);
+    }
+    void complete(const srn_cqe& entry);
 
     [[nodiscard]] int fd() const { return fd_; }
     int ring(const rung& bell);

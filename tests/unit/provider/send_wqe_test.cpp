@@ -97,7 +97,9 @@ TEST_F(SendWqe, CarriesAWindowAndItsRegion) {
     ibv_mr region{};
     region.lkey = 77;
     wr.opcode = IBV_WR_BIND_MW;
-    wr.bind_mw = {&window, 0x1234501, {&region, 4096, 1ULL << 33, IBV_ACCESS_REMOTE_READ}};
+    wr.bind_mw = {&window,
+                  0x1234501,
+                  {&region, 4096, 1ULL << 33, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_LOCAL_WRITE}};
     ASSERT_EQ(encode(), 0);
     EXPECT_EQ(wqe().opcode, SRN_WR_BIND_MW);
     EXPECT_EQ(wqe().rkey, 0x1234501U);

@@ -49,11 +49,11 @@ struct verbs_context_ops {
 #endif
     verbs_unused_op create_counters = nullptr;
     ibv_cq* (*create_cq)(ibv_context*, int cqe, ibv_comp_channel*, int comp_vector) = nullptr;
-    verbs_unused_op create_cq_ex = nullptr;
+    ibv_cq_ex* (*create_cq_ex)(ibv_context*, ibv_cq_init_attr_ex*) = nullptr;
     verbs_unused_op create_flow = nullptr;
     verbs_unused_op create_flow_action_esp = nullptr;
     ibv_qp* (*create_qp)(ibv_pd*, ibv_qp_init_attr*) = nullptr;
-    verbs_unused_op create_qp_ex = nullptr;
+    ibv_qp* (*create_qp_ex)(ibv_context*, ibv_qp_init_attr_ex*) = nullptr;
     verbs_unused_op create_rwq_ind_table = nullptr;
     ibv_srq* (*create_srq)(ibv_pd*, ibv_srq_init_attr*) = nullptr;
     verbs_unused_op create_srq_ex = nullptr;
@@ -120,7 +120,7 @@ struct verbs_context_ops {
 #endif
     int (*query_qp)(ibv_qp*, ibv_qp_attr*, int mask, ibv_qp_init_attr*) = nullptr;
     verbs_unused_op query_qp_data_in_order = nullptr;
-    verbs_unused_op query_rt_values = nullptr;
+    int (*query_rt_values)(ibv_context*, ibv_values_ex*) = nullptr;
     int (*query_srq)(ibv_srq*, ibv_srq_attr*) = nullptr;
 #if SRN_RDMA_CORE >= 65
     verbs_unused_op read_comp_cntr = nullptr;
@@ -137,7 +137,8 @@ struct verbs_context_ops {
     verbs_unused_op reg_mr_ex = nullptr;
 #endif
     int (*req_notify_cq)(ibv_cq*, int solicited_only) = nullptr;
-    verbs_unused_op rereg_mr = nullptr;
+    int (*rereg_mr)(verbs_mr*, int flags, ibv_pd*, void* addr, std::size_t length,
+                    int access) = nullptr;
     verbs_unused_op resize_cq = nullptr;
 #if SRN_RDMA_CORE >= 65
     verbs_unused_op set_comp_cntr = nullptr;

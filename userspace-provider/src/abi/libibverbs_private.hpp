@@ -129,16 +129,20 @@ struct verbs_srq {
     std::uint32_t srq_num;
 };
 
+enum verbs_qp_mask : std::uint32_t {
+    VERBS_QP_XRCD = 1 << 0,
+    VERBS_QP_EX = 1 << 1,
+};
+
 struct verbs_qp {
     union {
         ibv_qp qp;
         ibv_qp_ex qp_ex;
     };
-    std::uint32_t comp_mask;
-    verbs_xrcd* xrcd;
-    // ibv_qp_ex grows while the private ABI stays the same. Wherever libibverbs looks for the two
-    // above, it finds the zero that they are in all our queue pairs.
-    std::uintptr_t room_for_growth[8];
+    // Behind ibv_qp_ex libibverbs has a mask, and a pointer that means something with VERBS_QP_XRCD
+    // only. ibv_qp_ex grows while the private ABI stays the same, so the mask is in each word here:
+    // wherever libibverbs looks for it, it finds it.
+    std::uint32_t comp_mask[20];
 };
 
 void SRN_VERBS_REGISTER_DRIVER(const verbs_device_ops* ops);
@@ -158,6 +162,9 @@ int ibv_cmd_alloc_pd(ibv_context*, ibv_pd*, void* cmd, std::size_t, void* resp, 
 int ibv_cmd_dealloc_pd(ibv_pd*);
 int ibv_cmd_reg_mr(ibv_pd*, void* addr, std::size_t length, std::uint64_t iova, int access,
                    verbs_mr*, void* cmd, std::size_t, void* resp, std::size_t);
+int ibv_cmd_rereg_mr(verbs_mr*, std::uint32_t flags, void* addr, std::size_t length,
+                     std::uint64_t iova, int access, ibv_pd*, void* cmd, std::size_t, void* resp,
+                     std::size_t);
 int ibv_cmd_dereg_mr(verbs_mr*);
 int ibv_cmd_alloc_mw(ibv_pd*, ibv_mw_type, ibv_mw*, void* cmd, std::size_t, void* resp,
                      std::size_t);

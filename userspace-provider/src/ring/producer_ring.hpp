@@ -49,6 +49,9 @@ public:
 
     void push() noexcept { ++prod_; }
 
+    /// Takes back the last @count that were pushed and not published.
+    void take_back(std::uint32_t count) noexcept { prod_ -= count; }
+
     /// Shows the kernel what was pushed. Returns whether it has to be told by a doorbell.
     // NOLINTNEXTLINE(readability-make-member-function-const): it writes, through a pointer
     [[nodiscard]] srn_kick publish() noexcept {

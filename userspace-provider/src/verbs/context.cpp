@@ -27,7 +27,8 @@ bool operations_in_place(const device_context& ctx, const verbs_context_ops& our
            data_path.post_srq_recv == ours.post_srq_recv && data_path.bind_mw == ours.bind_mw &&
            data_path.alloc_mw == ours.alloc_mw && data_path.dealloc_mw == ours.dealloc_mw &&
            ctx.alloc_td == ours.alloc_td && ctx.dealloc_td == ours.dealloc_td &&
-           ctx.alloc_parent_domain == ours.alloc_parent_domain;
+           ctx.alloc_parent_domain == ours.alloc_parent_domain &&
+           ctx.create_qp_ex == ours.create_qp_ex && ctx.query_rt_values == ours.query_rt_values;
 }
 
 int get_context(device_context& ctx, verbs_device& device) noexcept {

@@ -32,6 +32,7 @@ verbs_context* open_context(ibv_device* device, int cmd_fd, void* private_data) 
 void free_context(ibv_context* base) noexcept;
 int query_device(ibv_context* base, const ibv_query_device_ex_input* input,
                  ibv_device_attr_ex* attr, std::size_t attr_size) noexcept;
+int query_rt_values(ibv_context* base, ibv_values_ex* values) noexcept;
 int query_port(ibv_context* base, std::uint8_t port, ibv_port_attr* attr) noexcept;
 
 /// The operations that every context gets.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /// \file
-/// Completion queues. Making one is in cq.cpp, polling in poll.cpp.
+/// Completion queues. Making one is in cq.cpp, polling in poll.cpp and iterate.cpp.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -20,8 +20,9 @@ namespace softrnic::provider {
 
 struct completion_queue : verbs_cq {
     mapping memory;
-    alignas(SRN_LINE) queue_lock lock;  ///< of ring, except for arming, and of polled
+    alignas(SRN_LINE) queue_lock lock;  ///< of ring, except for arming, of polled and of current
     completion_ring ring;
+    srn_cqe current{};  ///< from ibv_start_poll() on, which holds the lock
     polled_by_number polled;
     lazy_doorbells lazy;            ///< of those that send to this queue
     lazy_doorbells lazy_receivers;  ///< of those that only receive here
@@ -49,6 +50,7 @@ void forget(queue_pair& qp) noexcept;
 
 // Verbs.
 ibv_cq* create_cq(ibv_context* base, int entries, ibv_comp_channel* channel, int vector) noexcept;
+ibv_cq_ex* create_cq_ex(ibv_context* base, ibv_cq_init_attr_ex* attr) noexcept;
 int destroy_cq(ibv_cq* base) noexcept;
 int poll_cq(ibv_cq* base, int count, ibv_wc* wc) noexcept;
 int req_notify_cq(ibv_cq* base, int solicited_only) noexcept;

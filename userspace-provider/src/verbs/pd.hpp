@@ -26,6 +26,10 @@ inline protection_domain* pd_of(ibv_pd* base) noexcept {
     return static_cast<protection_domain*>(base);
 }
 
+inline bool is_parent_domain(ibv_pd* base) noexcept {
+    return base != nullptr && pd_of(base)->contained != nullptr;
+}
+
 /// Whether the user promised that one thread at a time uses what is made on this domain.
 inline bool single_threaded(ibv_pd* base) noexcept {
     return pd_of(base)->td != nullptr;

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "verbs/cq.hpp"
+#include "verbs/poll.hpp"
 #include "verbs/qp.hpp"
 
 namespace softrnic::provider {
@@ -19,17 +20,11 @@ void convert(const srn_cqe& cqe, ibv_wc& wc) noexcept {
     wc.imm_data = cqe.ex;  // also invalidated_rkey: the same word
     wc.qp_num = cqe.qp_num;
     wc.src_qp = 0;
-    wc.wc_flags = 0;
-    if ((cqe.flags & SRN_CQE_WITH_INV) != 0) wc.wc_flags |= IBV_WC_WITH_INV;
-    if ((cqe.flags & SRN_CQE_WITH_IMM) != 0) wc.wc_flags |= IBV_WC_WITH_IMM;
+    wc.wc_flags = wc_flags(cqe);
     wc.pkey_index = 0;
     wc.slid = 0;
     wc.sl = 0;
     wc.dlid_path_bits = 0;
-}
-
-constexpr bool is_send(ibv_wc_opcode opcode) noexcept {
-    return (opcode & IBV_WC_RECV) == 0;
 }
 
 int take(completion_queue& cq, int count, ibv_wc* wc) noexcept {
@@ -41,13 +36,6 @@ int take(completion_queue& cq, int count, ibv_wc* wc) noexcept {
         if (is_send(wc->opcode)) cq.polled.count(wc->qp_num, 1);
     }
     return polled;
-}
-
-/// The caller finds nothing to do here. What it has posted to those that only receive here may be
-/// what it waits for the answers to; another thread may well go on posting to them.
-bool ring_lazy(completion_queue& cq) noexcept {
-    const bool rung = cq.lazy.ring_all();
-    return cq.lazy_receivers.ring_own() || rung;
 }
 
 /// Under the queue's lock.
@@ -86,12 +74,21 @@ void forget(queue_pair& qp) noexcept {
     cq.polled.remove(qp.polled);
 }
 
+void ring_before_poll(completion_queue& cq, std::uint32_t count) noexcept {
+    // What this completes is returned with what others have completed: their next requests, which
+    // the caller posts on account of that, come after it.
+    if (cq.polled.several()) cq.lazy.ring_round(cq.ring, count);
+}
+
+bool ring_lazy(completion_queue& cq) noexcept {
+    const bool rung = cq.lazy.ring_all();
+    return cq.lazy_receivers.ring_own() || rung;
+}
+
 int poll_cq(ibv_cq* base, int count, ibv_wc* wc) noexcept {
     if (count <= 0) return 0;
     completion_queue& cq = *cq_of(base);
-    // What this completes is returned with what others have completed: their next requests, which
-    // the caller posts on account of that, come after it.
-    if (cq.polled.several()) cq.lazy.ring_round(cq.ring, static_cast<std::uint32_t>(count));
+    ring_before_poll(cq, static_cast<std::uint32_t>(count));
     int polled = take(cq, count, wc);
     // There is nothing else to do. Often this completes something.
     if (polled == 0 && ring_lazy(cq)) polled = take(cq, count, wc);

@@ -3,10 +3,9 @@
 #include <cerrno>
 #include <mutex>
 
-#include "verbs/context.hpp"
-#include "verbs/cq.hpp"
 #include "verbs/doorbell.hpp"
 #include "verbs/qp.hpp"
+#include "verbs/send_batch.hpp"
 
 namespace softrnic::provider {
 namespace {
@@ -16,71 +15,32 @@ struct posted {
     srn_kick kick;  ///< whether the kernel wants to be told
 };
 
-/// A lazy kernel is told of so many requests or bytes at the latest.
-constexpr std::uint32_t lazy_batch = 128;
-constexpr std::uint64_t lazy_bytes = 512U << 10U;
-
 posted post_to(send_queue& sq, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
-    posted result{0, SRN_KICK_NOT};
-    bool pushed = false;
-    std::uint32_t flags = 0;
     const std::lock_guard guard(sq.lock);
-    // A hint, to refuse what the kernel would refuse. A QP in error takes requests and flushes
-    // them.
-    const bool idle = load_relaxed(sq.state) == SRN_QP_IDLE;
-    std::uint64_t bytes =
-        sq.ring.unseen() == 0 ? 0 : sq.waiting_bytes.load(std::memory_order_relaxed);
+    send_batch batch(sq);
+    int error = 0;
     for (; wr != nullptr; wr = wr->next) {
-        encoded request;
-        if (idle) {
-            request.error = EINVAL;
-        } else if (sq.ring.full()) {
-            request.error = ENOMEM;
-        } else {
-            request = encode_send(*wr, sq.limits, sq.ring.slot());
-        }
+        encoded request{batch.refusal()};
+        if (request.error == 0) request = encode_send(*wr, sq.limits, batch.slot());
         if (request.error != 0) {
-            result.error = request.error;
+            error = request.error;
             *bad_wr = wr;
             break;
         }
-        bytes += request.listed;
-        flags |= wr->send_flags;
-        sq.ring.push();
-        pushed = true;
+        batch.push(wr->send_flags);
+        batch.add_bytes(request.listed);
     }
-    sq.waiting_bytes.store(bytes, std::memory_order_relaxed);
-    if (pushed) result.kick = sq.ring.publish();
-    if (result.kick == SRN_KICK_NOW) return result;
-    // Who has filled the queue wants it emptied, and a solicited message is not to be late.
-    const bool now = result.error == ENOMEM || (flags & IBV_SEND_SOLICITED) != 0;
-    const std::uint32_t enough = now ? 1 : lazy_batch;
-    const std::uint32_t unseen = sq.ring.unseen();
-    if (unseen >= enough || (unseen > 0 && bytes >= lazy_bytes)) result.kick = SRN_KICK_NOW;
-    return result;
-}
-
-/// Remembers to ring for it. False if it cannot wait for that.
-bool wait_to_ring(queue_pair& qp) noexcept {
-    if (context_of(qp.qp.context)->never_lazy) return false;
-    completion_queue& sends = *cq_of(qp.qp.send_cq);
-    const bool waits = sends.lazy.add(qp.sq.lazy, sends.ring);
-    if (qp.qp.recv_cq == nullptr || qp.qp.recv_cq == qp.qp.send_cq) return waits;
-    return cq_of(qp.qp.recv_cq)->lazy_receivers.add(qp.sq.lazy_receiver) && waits;
+    return {error, batch.finish(error)};
 }
 
 }  // namespace
 
 int post_send(ibv_qp* base, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
     queue_pair& qp = *qp_of(base);
-    posted result = post_to(qp.sq, wr, bad_wr);
-    if (result.kick == SRN_KICK_LAZY && !wait_to_ring(qp)) result.kick = SRN_KICK_NOW;
-    // Outside of the lock: the kernel transmits in this call.
-    if (result.kick == SRN_KICK_NOW) {
-        if (const int error = ring(*base, doorbell::send)) {
-            *bad_wr = wr;
-            return error;
-        }
+    const posted result = post_to(qp.sq, wr, bad_wr);
+    if (const int error = ring_for(qp, result.kick)) {
+        *bad_wr = wr;
+        return error;
     }
     return result.error;
 }

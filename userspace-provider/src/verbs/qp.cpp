@@ -4,6 +4,7 @@
 #include <rdma/ib_user_verbs.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 
 #include "softrnic-abi.h"
@@ -15,6 +16,9 @@
 
 namespace softrnic::provider {
 namespace {
+
+static_assert(offsetof(ibv_qp_init_attr, sq_sig_all) == offsetof(ibv_qp_init_attr_ex, sq_sig_all));
+static_assert(offsetof(ibv_qp_init_attr, cap) == offsetof(ibv_qp_init_attr_ex, cap));
 
 /// Whether the kernel tells what completes without a completion.
 bool counts_silent(const queue_pair& qp) noexcept {
@@ -110,6 +114,21 @@ ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) noexcept {
         if (queue != nullptr) hold(*queue);
     if (attr->send_cq != nullptr) watch_sends(*attr->send_cq, *qp);
     return &qp.release()->qp;
+}
+
+ibv_qp* create_qp_ex(ibv_context* /*base*/, ibv_qp_init_attr_ex* attr) noexcept {
+    constexpr std::uint32_t known =
+        IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    const auto has = [attr](std::uint32_t field) { return (attr->comp_mask & field) != 0; };
+    if (has(~known)) return fail(EOPNOTSUPP);
+    if (!has(IBV_QP_INIT_ATTR_PD)) return fail(EINVAL);
+    if (has(IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags != 0) return fail(EOPNOTSUPP);
+    const bool wr_api = has(IBV_QP_INIT_ATTR_SEND_OPS_FLAGS);
+    if (wr_api && (attr->send_ops_flags & ~supported_send_ops) != 0) return fail(EOPNOTSUPP);
+    // It begins as the other one does.
+    ibv_qp* qp = create_qp(attr->pd, reinterpret_cast<ibv_qp_init_attr*>(attr));
+    if (qp != nullptr && wr_api) enable_wr_api(*qp_of(qp));
+    return qp;
 }
 
 int query_qp(ibv_qp* base, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init_attr) noexcept {

@@ -1,40 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /// \file
-/// Queue pairs. Making one is in qp.cpp, posting to it in post.cpp.
+/// Queue pairs. Making one is in qp.cpp, posting to it in post.cpp and wr_api.cpp.
 #pragma once
 
 #include <infiniband/verbs.h>
 
-#include <atomic>
-#include <cstdint>
-
 #include "abi/libibverbs_private.hpp"
-#include "ring/producer_ring.hpp"
-#include "ring/send_wqe.hpp"
 #include "softrnic-abi.h"
 #include "util/mapping.hpp"
-#include "util/queue_lock.hpp"
-#include "verbs/lazy_doorbells.hpp"
 #include "verbs/polled_sends.hpp"
 #include "verbs/receive_queue.hpp"
+#include "verbs/send_queue.hpp"
+#include "verbs/wr_api.hpp"
 
 namespace softrnic::provider {
-
-struct send_queue {
-    queue_lock lock;  ///< of ring
-    producer_ring ring;
-    send_limits limits{};
-    std::uint32_t* state = nullptr;                ///< srn_qp_ctrl.state
-    std::atomic<std::uint64_t> waiting_bytes = 0;  ///< posted since a lazy kernel had seen all
-    lazy_doorbell lazy;                            ///< in the list of the send queue's CQ
-    lazy_doorbell lazy_receiver;  ///< in that of the receive queue's CQ, if it is another one
-};
 
 /// The two queues are on lines of their own, for the threads that send and those that receive, and
 /// so is what those write that poll.
 struct queue_pair : verbs_qp {
     mapping memory;
     alignas(SRN_LINE) send_queue sq;
+    wr_section section;  ///< of ibv_wr_start(); guarded by the lock of sq
     alignas(SRN_LINE) receive_queue rq;
     alignas(SRN_LINE) polled_sends polled;  ///< guarded by the lock of the send queue's CQ
 };
@@ -45,6 +31,7 @@ inline queue_pair* qp_of(ibv_qp* base) noexcept {
 
 // Verbs.
 ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) noexcept;
+ibv_qp* create_qp_ex(ibv_context* base, ibv_qp_init_attr_ex* attr) noexcept;
 int query_qp(ibv_qp* base, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init_attr) noexcept;
 int modify_qp(ibv_qp* base, ibv_qp_attr* attr, int mask) noexcept;
 int modify_qp_rate_limit(ibv_qp* base, ibv_qp_rate_limit_attr* limit) noexcept;
