@@ -42,7 +42,7 @@ static void recognised(struct srn_qp *qp)
 
 static void agree_on_rnr(struct srn_qp *qp)
 {
-	/* Kernel consumers have posted their receives before, and nobody would pay for what is kept. */
+	/* Kernel consumers have posted theirs before, and nobody would pay for what is kept. */
 	if (!qp->kernel && (qp->srq || qp->rq.depth) &&
 	    qp->rx.greeting.features & SRN_FEATURE_RNR)
 		srn_rnr_agree(qp);
