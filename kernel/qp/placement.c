@@ -249,11 +249,11 @@ int srn_placement_place(struct srn_stream *s, const u8 *data, u32 len, struct sr
 	struct srn_send *send;
 	u32 index;
 
-	if (unlikely(srn_rnr_open(qp))) {
-		srn_rnr_place(qp, data, len);
-		return 0;
-	}
 	if (!rx->target) {
+		if (srn_rnr_open(qp)) {
+			srn_rnr_place(qp, data, len);
+			return 0;
+		}
 		memcpy(rx->control + rx->control_len, data, len);
 		rx->control_len += len;
 		return 0;

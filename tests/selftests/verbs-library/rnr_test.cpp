@@ -253,21 +253,24 @@ TEST(NotReadyLimit, AMessageThatIsTooLong) {
     expect_broken(ends.server);
 }
 
-TEST(NotReadyEnd, TheSenderGoes) {
+/// A pair whose client has sent a message that waits.
+pair with_a_message_that_waits() {
     pair ends = connect_pair();
     must(ends.client.qp().send(softrnic::no_slices));
     next(ends.client.send_cq());
     expect_quiet(ends.server.recv_cq());
+    return ends;
+}
+
+TEST(NotReadyEnd, TheSenderGoes) {
+    pair ends = with_a_message_that_waits();
     must(ends.client.disconnect());
     expect_broken(ends.client);
     expect_broken(ends.server);
 }
 
 TEST(NotReadyEnd, TheReceiverGoes) {
-    pair ends = connect_pair();
-    must(ends.client.qp().send(softrnic::no_slices));
-    next(ends.client.send_cq());
-    expect_quiet(ends.server.recv_cq());
+    pair ends = with_a_message_that_waits();
     ends.server = softrnic::connection();
     expect_broken(ends.client);
 }

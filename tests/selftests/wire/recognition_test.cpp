@@ -70,6 +70,13 @@ protected:
     }
 
     void expect_large(session& s) { EXPECT_GT(longest_segment(s), std::size_t{mss}); }
+    /// The verbs side has greeted like this. It confirms an answer, and does what was agreed on.
+    void expect_agreement(session& s, const greeting& hello) {
+        const greeting answer = answer_to(hello, nonce, greeting::all);
+        send(s, make_greeting(answer));
+        EXPECT_EQ(next_greeting(s), confirmation_of(hello, answer));
+        expect_large(s);
+    }
     void expect_standard(session& s) { EXPECT_LE(longest_segment(s), std::size_t{mss}); }
 
 private:
@@ -93,23 +100,16 @@ TEST_F(Recognition, an_initiator_of_the_first_revision_greets_first) {
 
 TEST_F(Recognition, an_initiator_confirms_an_answer) {
     session s = greeted_by_verbs();
-    const greeting hello = next_greeting(s);
-    const greeting answer = answer_to(hello, nonce, greeting::all);
-    send(s, make_greeting(answer));
-    EXPECT_EQ(next_greeting(s), confirmation_of(hello, answer));
-    expect_large(s);
+    expect_agreement(s, next_greeting(s));
 }
 
 TEST_F(Recognition, an_answer_may_come_late) {
     session s = greeted_by_verbs();
     const greeting hello = next_greeting(s);
     expect_standard(s);
-    const greeting answer = answer_to(hello, nonce, greeting::all);
     send(s, make_send(1, pattern(8)));
     s.expect_receive(1, 8);
-    send(s, make_greeting(answer));
-    EXPECT_EQ(next_greeting(s), confirmation_of(hello, answer));
-    expect_large(s);
+    expect_agreement(s, hello);
 }
 
 TEST_F(Recognition, a_second_answer_is_a_write_like_any_other) {
