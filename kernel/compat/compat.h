@@ -9,6 +9,7 @@
 #include <linux/mm.h>
 #include <linux/net.h>
 #include <linux/netdevice.h>
+#include <linux/timer.h>
 #include <linux/workqueue.h>
 #include <net/sock.h>
 #ifdef SRN_HAVE_NET_RPS_H
@@ -28,6 +29,12 @@
 #define SRN_WQ_PERCPU	WQ_PERCPU
 #else
 #define SRN_WQ_PERCPU	0
+#endif
+
+/* The functions got these names in 6.2, and in stable kernels before that. */
+#ifndef SRN_HAVE_TIMER_DELETE
+#define timer_delete		del_timer
+#define timer_delete_sync	del_timer_sync
 #endif
 
 /* Since 6.19 the addresses that are passed to a socket have a type of their own. */

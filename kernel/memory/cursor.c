@@ -5,6 +5,7 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
+#include "../device/device.h"
 #include "cursor.h"
 
 /*
@@ -19,7 +20,7 @@ static enum srn_mem_fault cursor_hold(struct srn_cursor *c, const struct srn_sge
 	enum srn_mem_fault fault;
 	struct srn_mem *mem;
 
-	mem = srn_mem_find(c->dev, sge->lkey);
+	mem = srn_mem_find(to_srn_dev(c->pd->device), sge->lkey);
 	if (!mem || !srn_mem_begin(mem))
 		return SRN_MEM_NO_STAG;
 	if (READ_ONCE(mem->stag) != sge->lkey)

@@ -9,8 +9,7 @@
 
 /**
  * struct srn_cursor - a place in a list of scatter/gather entries
- * @dev: device whose STags the entries name
- * @pd: protection domain that they must belong to
+ * @pd: protection domain that the entries must belong to; its device has their STags
  * @qpn: queue pair that uses them
  * @access: IB_ACCESS_* that each region must grant
  * @sge: the entries
@@ -22,7 +21,6 @@
  * @kernel: entries may use %SRN_LOCAL_DMA_LKEY
  */
 struct srn_cursor {
-	struct srn_device *dev;
 	struct ib_pd *pd;
 	u32 qpn;
 	u32 access;

@@ -203,7 +203,7 @@ int srn_placement_begin(struct srn_stream *s, const struct srn_rdmap_header *h, 
 
 	if (unlikely(!qp->irq.slots) && is_request(h))
 		return -ENOMEM;
-	if (likely(!qp->rx.rnr.waiting) || !srn_rnr_waits_behind(h))
+	if (likely(!qp->rx.waits) || !srn_rnr_waits_behind(h))
 		ret = srn_placement_resume(qp, h, payload, term);
 	if (unlikely(ret == -ENOENT))
 		ret = srn_rnr_begin(qp, h, payload);

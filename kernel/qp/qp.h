@@ -22,7 +22,8 @@
  * range of registered memory: the peer can write to it with nothing but the response
  * to that Read, and the consumer's buffer needs no remote access rights.
  *
- * Lock order: socket lock, sk_callback_lock, sq.lock, state_lock, CQ and RQ locks.
+ * Lock order: socket lock, sk_callback_lock, sq.lock, waiters_lock of an SRQ, state_lock, CQ and RQ
+ * locks.
  */
 #ifndef SRN_QP_H
 #define SRN_QP_H
@@ -159,35 +160,26 @@ struct srn_qp_tx {
 /* The longest control message of fixed length has to fit; lengths are checked with the headers. */
 static_assert(sizeof(struct srn_wire_atomic_request) <= SRN_TERM_MAX);
 
-struct srn_rnr_segment;
-
-/* Messages that wait for a receive, see rnr.h. The receiver owns it. */
-struct srn_rnr {
-	bool agreed;		/* the peer's messages may wait */
-	bool waiting;		/* some wait; others may read it */
-	u32 wanted;		/* payload of the segment for which there was no memory */
-	u32 bytes;		/* memory of @segments */
-	struct srn_rnr_segment *open;	/* the segment in hand, if it is one of @segments */
-	struct srn_rnr_segment *spare;	/* memory for the next one */
-	struct list_head segments;	/* the oldest first; valid if @agreed */
-};
+struct srn_rnr;
 
 /* State of the receiver. */
 struct srn_qp_rx {
 	u32 segments;			/* number of segments received */
 	u32 responses;			/* number of segments that answered our requests */
 	struct srn_sequence sequence;
-	struct srn_greeting greeting;
 	u32 payload;			/* payload bytes of the segment in hand */
+	struct srn_greeting greeting;
 	struct srn_rdmap_header header;	/* header of the segment in hand */
 	struct srn_cursor *target;	/* where the payload goes; NULL: to @control or @rnr */
-	struct srn_rnr rnr;
+	struct srn_rnr *rnr;		/* messages that wait for a receive; NULL: none ever has */
 
 	struct srn_cursor write;	/* where RDMA Writes are placed */
 	struct srn_sge write_sge;
 	u32 write_len;			/* bytes of the Write in hand or the last one */
 	bool write_open;
 	bool wr_taken;			/* qp->recv holds a receive that is in use */
+	bool may_wait;			/* the peer's messages may wait for a receive, see rnr.h */
+	bool waits;			/* some do; state_lock, under which others read it */
 	struct srn_cursor recv;		/* where Sends are placed */
 	struct srn_cursor read;		/* where RDMA Read Responses are placed */
 
@@ -331,8 +323,8 @@ static inline struct srn_cursor srn_qp_cursor(const struct srn_qp *qp, const str
 					      u32 num, bool kernel, u32 access)
 {
 	return (struct srn_cursor) {
-		.dev = qp->dev, .pd = qp->ibqp.pd, .qpn = qp->ibqp.qp_num, .access = access,
-		.kernel = kernel, .sge = sge, .num = num,
+		.pd = qp->ibqp.pd, .qpn = qp->ibqp.qp_num, .access = access, .kernel = kernel,
+		.sge = sge, .num = num,
 	};
 }
 

@@ -67,7 +67,7 @@ int srn_receive_take(struct srn_qp *qp, struct srn_term_code *term)
 	int ret;
 
 	ret = qp->srq ? srn_rq_take_shared(qp->srq, qp->recv) : srn_rq_take(&qp->rq, qp->recv);
-	if (ret == -ENOENT && rx->rnr.agreed)
+	if (ret == -ENOENT && rx->may_wait)
 		return ret;
 	if (ret == -ENOENT) {
 		srn_count(qp->dev->counters, SRN_COUNT_NO_RECEIVE);

@@ -56,6 +56,12 @@ void srn_resume_messages(struct srn_stream *s)
 	}
 	/* The next segment that comes does not continue one that has waited. */
 	qp->rx.target = NULL;
-	if (segment)
-		srn_rx_again(s, ret != -ENOENT ? 0 : qp->srq ? 1 : SRN_RETRY_DELAY);
+	if (!segment)
+		return;
+	if (ret == -ENOENT) {
+		srn_rnr_wait_on(qp);
+		return;
+	}
+	s->rx_more = true;
+	srn_rx_again(s, 0);
 }

@@ -9,7 +9,17 @@
 #include "rnr.h"
 
 /* A queue pair keeps at most so many bytes, with what it takes to keep them. */
-#define LIMIT	SZ_1M
+#define LIMIT		SZ_1M
+
+/* A kept segment takes no more than that: memory of a higher order may be hard to get. */
+#define SEGMENT_MAX	SZ_4K
+#define PAYLOAD_MAX	(SEGMENT_MAX - sizeof(struct srn_rnr_segment))
+
+/*
+ * A process whose provider is older does not ring for a shared receive queue. So the queue is
+ * looked at, first at the next tick, then ever more seldom.
+ */
+#define PATIENCE_MAX	(HZ / 4)
 
 /**
  * srn_rnr_agree - messages of the peer may wait from now on
@@ -19,8 +29,7 @@
  */
 void srn_rnr_agree(struct srn_qp *qp)
 {
-	INIT_LIST_HEAD(&qp->rx.rnr.segments);
-	qp->rx.rnr.agreed = true;
+	qp->rx.may_wait = true;
 }
 
 /**
@@ -34,30 +43,70 @@ bool srn_rnr_waits_behind(const struct srn_rdmap_header *h)
 	return !h->tagged && (h->qn == SRN_QN_SEND || h->qn == SRN_QN_READ_REQUEST);
 }
 
-/* The first segment is kept. Who posts a receive is to say so. */
+/* Have whoever posts a receive say so, or not any more. */
+static void ask_for_doorbell(struct srn_qp *qp, bool ask)
+{
+	struct srn_srq *srq = qp->srq;
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->state_lock, flags);
+	qp->rx.waits = ask;
+	if (qp->map && qp->state != IB_QPS_ERR)
+		WRITE_ONCE(qp->ctrl->rq_kick, ask ? SRN_KICK_NOW : SRN_KICK_NOT);
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+	if (!srq)
+		return;
+	spin_lock_irqsave(&srq->waiters_lock, flags);
+	if (ask)
+		list_add_tail(&qp->rx.rnr->waiter, &srq->waiters);
+	else
+		list_del(&qp->rx.rnr->waiter);
+	if (srq->map)
+		WRITE_ONCE(srq->ctrl->kick,
+			   list_empty(&srq->waiters) ? SRN_KICK_NOT : SRN_KICK_NOW);
+	spin_unlock_irqrestore(&srq->waiters_lock, flags);
+}
+
+/* The first segment is kept. */
 static void begin_to_wait(struct srn_qp *qp)
 {
-	WRITE_ONCE(qp->rx.rnr.waiting, true);
 	qp->stream.rx_held = true;
+	qp->rx.rnr->patience = 1;
 	srn_count(qp->dev->counters, SRN_COUNT_NO_RECEIVE);
-	if (qp->map)
-		WRITE_ONCE(qp->ctrl->rq_kick, SRN_KICK_NOW);
+	ask_for_doorbell(qp, true);
 	/* A receive that was posted before that is seen: the worker looks after a full barrier. */
 	srn_rx_again(&qp->stream, 0);
 }
 
+static void free_segments(struct list_head *segments)
+{
+	struct srn_rnr_segment *segment, *next;
+
+	list_for_each_entry_safe(segment, next, segments, list)
+		kfree(segment);
+	INIT_LIST_HEAD(segments);
+}
+
 static void stop_to_wait(struct srn_qp *qp)
 {
-	unsigned long flags;
-
 	qp->stream.rx_held = false;
-	kfree(qp->rx.rnr.spare);
-	qp->rx.rnr.spare = NULL;
-	spin_lock_irqsave(&qp->state_lock, flags);
-	WRITE_ONCE(qp->rx.rnr.waiting, false);
-	if (qp->map && qp->state != IB_QPS_ERR)
-		WRITE_ONCE(qp->ctrl->rq_kick, SRN_KICK_NOT);
-	spin_unlock_irqrestore(&qp->state_lock, flags);
+	free_segments(&qp->rx.rnr->spare);
+	ask_for_doorbell(qp, false);
+}
+
+/* Fill in what is to be kept of a segment: so much of its payload, from @done on. */
+static void fill(struct srn_qp *qp, struct srn_rnr_segment *segment,
+		 const struct srn_rdmap_header *h, u32 done, bool last)
+{
+	const struct srn_fpdu_parser *p = &qp->stream.parser;
+
+	segment->header = *h;
+	segment->header.mo += done;
+	segment->header.last = h->last && last;
+	segment->header_len = p->header_len;
+	memcpy(segment->header_bytes, p->header, p->header_len);
+	segment->done = 0;
+	segment->write_len = 0;
 }
 
 /**
@@ -72,32 +121,57 @@ static void stop_to_wait(struct srn_qp *qp)
  */
 int srn_rnr_begin(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 payload)
 {
-	const struct srn_fpdu_parser *p = &qp->stream.parser;
-	struct srn_rnr *rnr = &qp->rx.rnr;
-	struct srn_rnr_segment *segment = rnr->spare;
+	struct srn_rnr *rnr = qp->rx.rnr;
+	struct srn_rnr_segment *segment;
+	u32 done = 0;
 
-	if (!segment || segment->size < struct_size(segment, data, payload)) {
-		rnr->wanted = payload;
+	if (!rnr || list_empty(&rnr->spare) || rnr->spare_payload != payload)
 		return -ENOMEM;
+	rnr->open = list_first_entry(&rnr->spare, struct srn_rnr_segment, list);
+	list_for_each_entry(segment, &rnr->spare, list) {
+		fill(qp, segment, h, done, done + segment->payload == payload);
+		done += segment->payload;
+		rnr->bytes += segment->size;
 	}
-	rnr->spare = NULL;
-	segment->header = *h;
-	segment->header_len = p->header_len;
-	memcpy(segment->header_bytes, p->header, p->header_len);
-	segment->payload = payload;
-	segment->done = 0;
-	segment->write_len = 0;
+	list_splice_tail_init(&rnr->spare, &rnr->segments);
 	if (h->opcode == SRN_OP_IMM || h->opcode == SRN_OP_IMM_SE) {
-		segment->write_len = qp->rx.write_len;
+		rnr->open->write_len = qp->rx.write_len;
 		qp->rx.write_len = 0;
 	}
-	list_add_tail(&segment->list, &rnr->segments);
-	rnr->bytes += segment->size;
-	rnr->open = segment;
 	/* Another segment of the same message does not continue what is being placed. */
 	qp->rx.target = NULL;
-	if (!rnr->waiting)
+	if (!qp->rx.waits)
 		begin_to_wait(qp);
+	return 0;
+}
+
+static struct srn_rnr *create(struct srn_qp *qp, gfp_t gfp)
+{
+	struct srn_rnr *rnr = kzalloc(sizeof(*rnr), gfp);
+
+	if (!rnr)
+		return NULL;
+	rnr->qp = qp;
+	INIT_LIST_HEAD(&rnr->segments);
+	INIT_LIST_HEAD(&rnr->spare);
+	return rnr;
+}
+
+/* Add memory for payload to the spare. Return: 0 or -ENOMEM. */
+static int add_spare(struct srn_rnr *rnr, u32 payload, u32 *bytes, gfp_t gfp)
+{
+	struct srn_rnr_segment *segment;
+	u32 size = kmalloc_size_roundup(struct_size(segment, data, payload));
+
+	if (rnr->bytes + *bytes + size > LIMIT)
+		return -ENOMEM;
+	segment = kmalloc(size, gfp);
+	if (!segment)
+		return -ENOMEM;
+	segment->payload = payload;
+	segment->size = size;
+	*bytes += size;
+	list_add_tail(&segment->list, &rnr->spare);
 	return 0;
 }
 
@@ -112,18 +186,25 @@ int srn_rnr_begin(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 paylo
  */
 int srn_rnr_memory(struct srn_qp *qp, gfp_t gfp)
 {
-	struct srn_rnr *rnr = &qp->rx.rnr;
-	u32 size = struct_size(rnr->spare, data, rnr->wanted);
+	u32 left = qp->stream.parser.payload_len, bytes = 0, n;
+	struct srn_rnr *rnr;
+	int ret;
 
-	kfree(rnr->spare);
-	rnr->spare = NULL;
-	if (rnr->bytes + size > LIMIT)
+	if (!qp->rx.rnr)
+		qp->rx.rnr = create(qp, gfp);
+	rnr = qp->rx.rnr;
+	if (!rnr)
 		return -ENOMEM;
-	rnr->spare = kmalloc(size, gfp);
-	if (!rnr->spare)
-		return -ENOMEM;
-	rnr->spare->size = size;
-	return 0;
+	free_segments(&rnr->spare);
+	rnr->spare_payload = left;
+	do {
+		n = min_t(u32, left, PAYLOAD_MAX);
+		left -= n;
+		ret = add_spare(rnr, n, &bytes, gfp);
+	} while (!ret && left);
+	if (ret)
+		free_segments(&rnr->spare);
+	return ret;
 }
 
 /**
@@ -136,10 +217,19 @@ int srn_rnr_memory(struct srn_qp *qp, gfp_t gfp)
  */
 void srn_rnr_place(struct srn_qp *qp, const u8 *data, u32 len)
 {
-	struct srn_rnr_segment *segment = qp->rx.rnr.open;
+	struct srn_rnr *rnr = qp->rx.rnr;
+	struct srn_rnr_segment *segment = rnr->open;
+	u32 n;
 
-	memcpy(segment->data + segment->done, data, len);
-	segment->done += len;
+	for (; len; len -= n) {
+		if (segment->done == segment->payload)
+			segment = list_next_entry(segment, list);
+		n = min(len, segment->payload - segment->done);
+		memcpy(segment->data + segment->done, data, n);
+		segment->done += n;
+		data += n;
+	}
+	rnr->open = segment;
 }
 
 /**
@@ -150,7 +240,7 @@ void srn_rnr_place(struct srn_qp *qp, const u8 *data, u32 len)
  */
 void srn_rnr_end(struct srn_qp *qp)
 {
-	qp->rx.rnr.open = NULL;
+	qp->rx.rnr->open = NULL;
 }
 
 /**
@@ -163,11 +253,9 @@ void srn_rnr_end(struct srn_qp *qp)
  */
 struct srn_rnr_segment *srn_rnr_oldest(struct srn_qp *qp)
 {
-	struct srn_rnr *rnr = &qp->rx.rnr;
-
-	if (!rnr->waiting)
+	if (!qp->rx.waits)
 		return NULL;
-	return list_first_entry_or_null(&rnr->segments, struct srn_rnr_segment, list);
+	return list_first_entry_or_null(&qp->rx.rnr->segments, struct srn_rnr_segment, list);
 }
 
 /**
@@ -179,13 +267,30 @@ struct srn_rnr_segment *srn_rnr_oldest(struct srn_qp *qp)
  */
 void srn_rnr_done(struct srn_qp *qp, struct srn_rnr_segment *segment)
 {
-	struct srn_rnr *rnr = &qp->rx.rnr;
+	struct srn_rnr *rnr = qp->rx.rnr;
 
+	rnr->patience = 1;
 	list_del(&segment->list);
 	rnr->bytes -= segment->size;
 	kfree(segment);
 	if (list_empty(&rnr->segments))
 		stop_to_wait(qp);
+}
+
+/**
+ * srn_rnr_wait_on - there is still no receive for the oldest segment
+ * @qp: queue pair with one
+ *
+ * Context: the receiver.
+ */
+void srn_rnr_wait_on(struct srn_qp *qp)
+{
+	struct srn_rnr *rnr = qp->rx.rnr;
+
+	if (!qp->srq)
+		return;
+	srn_rx_again(&qp->stream, rnr->patience);
+	rnr->patience = min_t(u32, 2 * rnr->patience, PATIENCE_MAX);
 }
 
 /**
@@ -198,13 +303,31 @@ void srn_rnr_posted(struct srn_qp *qp)
 {
 	unsigned long flags;
 
-	if (likely(!READ_ONCE(qp->rx.rnr.waiting)))
+	/* Nothing waits for those of a kernel consumer. */
+	if (qp->kernel)
 		return;
 	spin_lock_irqsave(&qp->state_lock, flags);
 	/* In another state the stream may have been stopped. */
-	if (qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD)
+	if (qp->rx.waits && (qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD))
 		srn_rx_again(&qp->stream, 0);
 	spin_unlock_irqrestore(&qp->state_lock, flags);
+}
+
+/**
+ * srn_rnr_posted_shared - a receive has been posted to a shared receive queue
+ * @srq: the queue
+ *
+ * Context: any.
+ */
+void srn_rnr_posted_shared(struct srn_srq *srq)
+{
+	struct srn_rnr *rnr;
+	unsigned long flags;
+
+	spin_lock_irqsave(&srq->waiters_lock, flags);
+	list_for_each_entry(rnr, &srq->waiters, waiter)
+		srn_rnr_posted(rnr->qp);
+	spin_unlock_irqrestore(&srq->waiters_lock, flags);
 }
 
 /**
@@ -215,14 +338,16 @@ void srn_rnr_posted(struct srn_qp *qp)
  */
 void srn_rnr_exit(struct srn_qp *qp)
 {
-	struct srn_rnr *rnr = &qp->rx.rnr;
-	struct srn_rnr_segment *segment;
+	struct srn_rnr *rnr = qp->rx.rnr;
 
-	if (rnr->waiting)
+	if (!rnr)
+		return;
+	if (qp->rx.waits) {
 		srn_qp_notice(qp, "messages have waited for a receive until the end\n");
-	rnr->open = NULL;
-	while ((segment = srn_rnr_oldest(qp)))
-		srn_rnr_done(qp, segment);
-	kfree(rnr->spare);
-	rnr->spare = NULL;
+		stop_to_wait(qp);
+	}
+	free_segments(&rnr->segments);
+	free_segments(&rnr->spare);
+	kfree(rnr);
+	qp->rx.rnr = NULL;
 }

@@ -14,11 +14,14 @@
 
 #include "qp.h"
 
-/* A segment that is kept. */
+/*
+ * A segment that is kept. One that is longer than a page is kept as several, each with the header
+ * that it would have had if the peer had sent it so.
+ */
 struct srn_rnr_segment {
 	struct list_head list;
 	struct srn_rdmap_header header;
-	u8 header_bytes[SRN_MAX_HEADER];	/* the same as it came */
+	u8 header_bytes[SRN_MAX_HEADER];	/* as it came */
 	u8 header_len;
 	u32 size;		/* bytes of memory */
 	u32 payload;		/* bytes in @data once it is complete */
@@ -27,10 +30,22 @@ struct srn_rnr_segment {
 	u8 data[];
 };
 
+/* What a queue pair keeps. The receiver owns it, but for @waiter. */
+struct srn_rnr {
+	struct srn_qp *qp;
+	struct srn_rnr_segment *open;	/* where payload in hand goes; NULL: none is kept now */
+	struct list_head segments;	/* the oldest first */
+	u32 bytes;			/* memory of @segments */
+	u32 spare_payload;		/* payload for which @spare has room */
+	struct list_head spare;		/* memory for the next segment */
+	u32 patience;			/* jiffies until the SRQ is looked at again */
+	struct list_head waiter;	/* in the list of the SRQ, under its lock */
+};
+
 /* Is the segment in hand one of those that are kept? */
 static inline bool srn_rnr_open(const struct srn_qp *qp)
 {
-	return qp->rx.rnr.open;
+	return qp->rx.rnr && qp->rx.rnr->open;
 }
 
 void srn_rnr_agree(struct srn_qp *qp);
@@ -41,7 +56,9 @@ void srn_rnr_place(struct srn_qp *qp, const u8 *data, u32 len);
 void srn_rnr_end(struct srn_qp *qp);
 struct srn_rnr_segment *srn_rnr_oldest(struct srn_qp *qp);
 void srn_rnr_done(struct srn_qp *qp, struct srn_rnr_segment *segment);
+void srn_rnr_wait_on(struct srn_qp *qp);
 void srn_rnr_posted(struct srn_qp *qp);
+void srn_rnr_posted_shared(struct srn_srq *srq);
 void srn_rnr_exit(struct srn_qp *qp);
 
 #endif /* SRN_RNR_H */

@@ -54,6 +54,8 @@ struct srn_recv {
  *	It is protected by rq.lock.
  * @map: mapping for a process
  * @ctrl: shared indices
+ * @waiters_lock: protects @waiters; it is taken before the state_lock of a queue pair
+ * @waiters: queue pairs with messages that wait for a receive: struct srn_rnr
  */
 struct srn_srq {
 	struct ib_srq ibsrq;
@@ -61,6 +63,9 @@ struct srn_srq {
 	u32 limit;
 	struct srn_mmap *map;
 	struct srn_srq_ctrl *ctrl;
+
+	spinlock_t waiters_lock;	/* of what follows */
+	struct list_head waiters;
 };
 
 static inline struct srn_srq *to_srn_srq(struct ib_srq *ibsrq)

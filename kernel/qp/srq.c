@@ -6,7 +6,7 @@
 
 #include "../device/abi.h"
 #include "../memory/ring.h"
-#include "rq.h"
+#include "rnr.h"
 
 /**
  * srn_srq_create - create a shared receive queue
@@ -41,6 +41,8 @@ int srn_srq_create(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct i
 		srn_limits_give(dev, SRN_LIMIT_SRQ);
 		return PTR_ERR(srq->ctrl);
 	}
+	spin_lock_init(&srq->waiters_lock);
+	INIT_LIST_HEAD(&srq->waiters);
 	srq->rq.ring = srq->ctrl + 1;
 	srq->rq.shared_cons = &srq->ctrl->cons;
 	srq->rq.user_prod = udata ? &srq->ctrl->prod : NULL;
@@ -126,10 +128,12 @@ int srn_srq_destroy(struct ib_srq *ibsrq, struct ib_udata *udata)
 }
 
 /**
- * srn_srq_post - post receives, for a kernel consumer
+ * srn_srq_post - post receives of a kernel consumer, or execute a process's doorbell
  * @ibsrq: queue
- * @wr: work requests
+ * @wr: work requests; NULL for a doorbell
  * @bad_wr: first one that was not posted
+ *
+ * A process rings only while messages wait for a receive.
  *
  * Context: any.
  */
@@ -141,6 +145,7 @@ int srn_srq_post(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 
 	if (srq->rq.user_prod) {
 		*bad_wr = wr;
+		srn_rnr_posted_shared(srq);
 		return wr ? -EINVAL : 0;
 	}
 	for (; wr; wr = wr->next) {

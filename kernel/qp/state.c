@@ -56,7 +56,7 @@ bool srn_state_set(struct srn_qp *qp, enum ib_qp_state to)
 	if (to == IB_QPS_ERR)
 		WRITE_ONCE(qp->ctrl->sq_kick, SRN_KICK_NOW);
 	/* A process rings for receives only to have them flushed, or see rnr.c. */
-	WRITE_ONCE(qp->ctrl->rq_kick, to == IB_QPS_ERR || READ_ONCE(qp->rx.rnr.waiting));
+	WRITE_ONCE(qp->ctrl->rq_kick, to == IB_QPS_ERR || qp->rx.waits);
 	return true;
 }
 

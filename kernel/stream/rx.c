@@ -13,6 +13,12 @@
 #include "stream_trace.h"
 #include "tx.h"
 
+/*
+ * How long to wait if the layer above keeps segments, and may have no more memory for them. Whoever
+ * makes room says so.
+ */
+#define HELD_RETRY_DELAY	(HZ / 10)
+
 static void count_violation(struct srn_counters __percpu *counters, struct srn_term_code term)
 {
 	srn_count(counters, SRN_COUNT_VIOLATIONS);
@@ -150,11 +156,14 @@ static int get_memory_now(struct srn_stream *s, enum srn_fpdu_event_type type)
 static void starve(struct srn_stream *s, enum srn_fpdu_event_type type)
 {
 	/* The first time it may be enough that a worker can sleep in order to get memory. */
-	unsigned long delay = s->rx_starved ? SRN_RETRY_DELAY : 0;
+	unsigned long delay = 0;
 
+	if (s->rx_starved)
+		delay = s->rx_held ? HELD_RETRY_DELAY : SRN_RETRY_DELAY;
+	else
+		srn_count(s->counters, SRN_COUNT_RX_NO_MEMORY);
 	s->rx_starved = true;
 	s->rx_event = type;
-	srn_count(s->counters, SRN_COUNT_RX_NO_MEMORY);
 	queue_delayed_work(srn_tx_wq, &s->rx_work, delay);
 }
 
@@ -315,6 +324,7 @@ void srn_rx_input(struct srn_stream *s, struct sock *sk)
 {
 	read_descriptor_t desc = { .arg.data = s, .count = 1 };
 
+	s->rx_more = false;
 	if (unlikely(s->rx_held) && !s->rx_stopped)
 		resume(s);
 	if (unlikely(s->rx_starved) && !s->rx_stopped)
@@ -329,7 +339,7 @@ void srn_rx_input(struct srn_stream *s, struct sock *sk)
 }
 
 /**
- * srn_rx_input_waiting - take what the socket has, and wait for memory if it is short
+ * srn_rx_input_waiting - take all that the socket has, and wait for memory if it is short
  * @s: stream
  * @sk: its socket
  *
@@ -343,6 +353,9 @@ void srn_rx_input_waiting(struct srn_stream *s, struct sock *sk)
 		local_bh_disable();
 		srn_rx_input(s, sk);
 		local_bh_enable();
-	} while (s->rx_starved && !s->rx_stopped &&
-		 !get_memory(s, s->rx_event, GFP_NOIO | __GFP_RETRY_MAYFAIL));
+		cond_resched();
+	} while (!s->rx_stopped &&
+		 (s->rx_more ||
+		  (s->rx_starved &&
+		   !get_memory(s, s->rx_event, GFP_NOIO | __GFP_RETRY_MAYFAIL))));
 }

@@ -5,6 +5,7 @@
 #include <linux/sched/mm.h>
 #include <net/tcp.h>
 
+#include "../compat/compat.h"
 #include "../device/work.h"
 #include "reassembly.h"
 #include "rx.h"
@@ -62,12 +63,12 @@ static const struct srn_sock_hooks stream_hooks = {
 	.state_change = stream_state_change,
 };
 
-static void hold_ends(struct work_struct *work)
+static void hold_ends(struct timer_list *timer)
 {
-	struct srn_stream *s = container_of(to_delayed_work(work), struct srn_stream, hold_work);
+	struct srn_stream *s = container_of(timer, struct srn_stream, hold_timer);
 
 	WRITE_ONCE(s->tx_hold, SRN_HOLD_NOT);
-	srn_tx_kick(s);
+	srn_tx_kick_async(s);
 }
 
 static void receive_again(struct work_struct *work)
@@ -89,7 +90,7 @@ void srn_stream_init(struct srn_stream *s, const struct srn_stream_ops *ops,
 	s->payer = payer;
 	tasklet_setup(&s->tx_tasklet, srn_tx_softirq);
 	INIT_DELAYED_WORK(&s->tx_work, srn_tx_work);
-	INIT_DELAYED_WORK(&s->hold_work, hold_ends);
+	timer_setup(&s->hold_timer, hold_ends, 0);
 	INIT_DELAYED_WORK(&s->rx_work, receive_again);
 	atomic_set(&s->tx_role, SRN_TX_TAKEN);
 }
@@ -130,6 +131,7 @@ void srn_stream_attach(struct srn_stream *s, struct socket *sock,
 	s->rx_stopped = false;
 	s->rx_starved = false;
 	s->rx_held = false;
+	s->rx_more = false;
 	memset(&s->msg, 0, sizeof(s->msg));
 	srn_fpdu_init(&s->parser, params->crc, params->rx_markers);
 	if (params->process)
@@ -173,7 +175,7 @@ void srn_stream_start(struct srn_stream *s)
 	struct sock *sk = s->sock->sk;
 
 	if (s->tx_hold == SRN_HOLD_FOR_A_WHILE)
-		queue_delayed_work(srn_tx_wq, &s->hold_work, HOLD_TIME);
+		mod_timer(&s->hold_timer, jiffies + HOLD_TIME);
 	lock_sock(sk);
 	srn_sock_hook(sk, &stream_hooks, s);
 	local_bh_disable();
@@ -238,7 +240,7 @@ struct socket *srn_stream_stop(struct srn_stream *s, const u8 *terminate, u32 te
 	if (!sock)
 		return NULL;
 	srn_sock_unhook(sock->sk);
-	cancel_delayed_work_sync(&s->hold_work);
+	timer_delete_sync(&s->hold_timer);
 	cancel_delayed_work_sync(&s->rx_work);
 	srn_reassembly_end(s);
 	srn_tx_cleanup(s);

@@ -31,6 +31,7 @@
 
 #include <linux/interrupt.h>
 #include <linux/net.h>
+#include <linux/timer.h>
 #include <linux/workqueue.h>
 #include <net/sock.h>
 
@@ -115,7 +116,7 @@ struct srn_stream_ops {
 	bool (*rx_continue)(struct srn_stream *s, const struct srn_fpdu_continuation *m);
 	/*
 	 * If the layer above has set @rx_held: what it has kept may go on. The stream is between
-	 * two segments.
+	 * two segments. If there is too much for one turn, it sets @rx_more.
 	 */
 	void (*rx_resume)(struct srn_stream *s);
 	/* Input is used up for now: no memory access may stay open. */
@@ -155,34 +156,37 @@ struct srn_stream {
 	struct socket *sock;
 	struct srn_counters __percpu *counters;
 	struct mem_cgroup *payer;	/* charged for the stream's memory; NULL: the kernel's */
+	/* Fields of the receiver that it seldom uses: they fill the line. */
+	struct srn_reassembly *reassembly;	/* payload whose CRC is not known yet */
+	struct srn_term_code term;	/* valid once ended with a violation */
+	u8 term_header[SRN_MAX_HEADER];
+	u8 term_header_len;
 
 	/* Transmit: fields of the active transmitter. */
 	atomic_t tx_role ____cacheline_aligned;	/* enum srn_tx_role */
 	bool tx_stopped;
 	bool tx_shut;			/* the peer has been told that nothing more comes */
 	bool large_fpdus;
-	enum srn_tx_hold tx_hold;	/* lifted by receive, or by hold_work */
+	enum srn_tx_hold tx_hold;	/* lifted by receive, or by hold_timer */
 	struct srn_framer framer;
 	struct srn_tx_batch *batch;
 	struct srn_tx_msg msg;
 	struct srn_tally tx_tally;
 	struct tasklet_struct tx_tasklet;
 	struct delayed_work tx_work;
-	struct delayed_work hold_work;
+	struct timer_list hold_timer;
+
+	struct delayed_work rx_work;	/* receives again, see srn_rx_again() */
 
 	/* Receive: fields of the receiver. */
 	struct srn_fpdu_parser parser ____cacheline_aligned;
 	bool rx_stopped;
 	bool rx_starved;		/* input waits in the socket until @rx_event has memory */
 	bool rx_held;			/* the layer above keeps segments, see ->rx_resume */
+	bool rx_more;			/* it has not let all go on that may */
 	u8 rx_event;			/* event without memory: enum srn_fpdu_event_type */
 	u32 rx_wanted;			/* bytes at hand that have to be reassembled */
-	struct srn_reassembly *reassembly;	/* payload whose CRC is not known yet */
 	struct srn_tally rx_tally;
-	struct delayed_work rx_work;	/* tries to end @rx_starved */
-	struct srn_term_code term;	/* valid once ended with a violation */
-	u8 term_header[SRN_MAX_HEADER];
-	u8 term_header_len;
 };
 
 void srn_stream_init(struct srn_stream *s, const struct srn_stream_ops *ops,

@@ -7,6 +7,7 @@
 #include <linux/tcp.h>
 #include <net/tcp.h>
 
+#include "../compat/compat.h"
 #include "../device/work.h"
 #include "batch.h"
 #include "frame.h"
@@ -344,7 +345,7 @@ void srn_tx_softirq(struct tasklet_struct *t)
  */
 void srn_tx_unhold(struct srn_stream *s)
 {
-	cancel_delayed_work(&s->hold_work);
+	timer_delete(&s->hold_timer);
 	WRITE_ONCE(s->tx_hold, SRN_HOLD_NOT);
 	srn_tx_kick_async(s);
 }

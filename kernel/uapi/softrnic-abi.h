@@ -265,7 +265,7 @@ enum srn_kick {
 /*
  * The doorbell: after storing a producer index the user executes a full fence
  * and loads the kick word of that queue; if it is not zero it enters the kernel
- * (IB_USER_VERBS_CMD_POST_SEND or _POST_RECV with no work requests). The kernel
+ * (IB_USER_VERBS_CMD_POST_SEND, _POST_RECV or _POST_SRQ_RECV with no work requests). The kernel
  * zeroes the word when it starts to drain and sets it before it stops, followed
  * by a full fence and another look at the producer index. A doorbell returns 0
  * whenever the work requests will be executed or flushed; in SRN_QP_ERROR both
@@ -297,7 +297,8 @@ struct srn_srq_ctrl {
 	__u32 prod;			/* written by the user */
 	__u8 pad0[SRN_LINE - 4];
 	__u32 cons;			/* written by the kernel: WQEs taken */
-	__u8 pad1[SRN_LINE - 4];
+	__u32 kick;			/* written by the kernel, which looks by itself, too */
+	__u8 pad1[SRN_LINE - 8];
 };
 
 #endif /* SOFTRNIC_ABI_H */

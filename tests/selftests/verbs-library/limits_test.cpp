@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // What the device says it can do, it can; one more is refused by name.
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
 #include "data.hpp"
 #include "fixture.hpp"
 
@@ -153,6 +158,32 @@ TEST_F(Limits, AsManyDomainsAsPromised) {
     EXPECT_EQ(code, ENOMEM);
     // The fixture has one, rdma_cm another, and the kernel may have some.
     EXPECT_GE(all.size() + 8, static_cast<std::size_t>(most.max_pd));
+}
+
+/// Objects of the kernel's caches of this size that are in use.
+std::uint64_t slab_objects(const std::string& cache) {
+    std::ifstream table("/proc/slabinfo");
+    std::string line, name;
+    std::uint64_t active = 0;
+    while (std::getline(table, line)) {
+        std::istringstream columns(line);
+        if (columns >> name >> active && name == cache) return active;
+    }
+    throw std::runtime_error("no cache has this name: " + cache);
+}
+
+// Most of the memory of an idle connection is its queue pair. If it were a little larger than 2 KiB
+// it would take 4.
+TEST_F(Limits, AQueuePairTakesTwoKibibytes) {
+    if (std::filesystem::exists("/proc/lockdep"))
+        GTEST_SKIP() << "locks are larger on a kernel that checks them";
+    constexpr int count = 400;
+    std::vector<softrnic::connection> ends;
+    for (int i = 0; i < count; ++i) ends.push_back(must(softrnic::resolve(server_address(1))));
+    const std::uint64_t before = slab_objects("kmalloc-4k");
+    for (softrnic::connection& one : ends)
+        must(one.create_queues({.max_send_wr = 1, .domain = &domain, .send_cq = &queue}));
+    EXPECT_LT(slab_objects("kmalloc-4k"), before + count / 2);
 }
 
 }  // namespace

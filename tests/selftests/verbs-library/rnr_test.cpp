@@ -156,6 +156,32 @@ TEST(NotReadyShared, ASharedReceiveQueue) {
     }
 }
 
+// Each of its queue pairs has a message that waits, and goes on when there is a receive for it.
+TEST(NotReadyShared, SeveralQueuePairsOfASharedReceiveQueue) {
+    constexpr std::uint64_t each = 3;
+    const softrnic::pd domain = must(softrnic::pd::create(device()));
+    softrnic::srq pool = must(softrnic::srq::create(domain, 16, 1));
+    std::vector<pair> pairs;
+    for (int i = 0; i < 4; ++i) {
+        pairs.push_back(connect_pair({.server = {.domain = &domain, .shared_receives = &pool}}));
+        for (std::uint64_t k = 0; k < each; ++k)
+            must(pairs.back().client.qp().send(softrnic::no_slices));
+        next(pairs.back().client.send_cq(), each);
+    }
+    for (pair& ends : pairs) expect_quiet(ends.server.recv_cq());
+    for (std::uint64_t i = 0; i < each * pairs.size(); ++i) must(pool.recv(softrnic::no_slices, i));
+    for (pair& ends : pairs) {
+        for (std::uint64_t k = 0; k < each; ++k)
+            EXPECT_EQ(next(ends.server.recv_cq()).status, IBV_WC_SUCCESS);
+    }
+    // One that goes leaves the others their turn.
+    for (pair& ends : pairs) must(ends.client.qp().send(softrnic::no_slices));
+    expect_quiet(pairs[1].server.recv_cq());
+    pairs.erase(pairs.begin());
+    for (std::uint64_t i = 0; i < pairs.size(); ++i) must(pool.recv(softrnic::no_slices, i));
+    for (pair& ends : pairs) EXPECT_EQ(next(ends.server.recv_cq()).status, IBV_WC_SUCCESS);
+}
+
 // More than is kept stays in TCP, and the sender waits.
 TEST(NotReadyLimit, MuchWaits) {
     constexpr std::uint32_t size = 1 << 20, count = 24;
@@ -267,6 +293,25 @@ TEST(NotReadyEnd, TheSenderGoes) {
     must(ends.client.disconnect());
     expect_broken(ends.client);
     expect_broken(ends.server);
+}
+
+// The sender goes as soon as there are receives for what it has sent.
+TEST(NotReadyEnd, WhatHasAReceiveIsNotLost) {
+    constexpr std::uint32_t count = 4000;
+    pair ends = connect_pair({.client = {.max_send_wr = count}, .server = {.max_recv_wr = count}});
+    for (std::uint32_t i = 0; i < count; ++i) must(ends.client.qp().send(softrnic::no_slices));
+    next(ends.client.send_cq(), count);
+    expect_quiet(ends.server.recv_cq());
+    std::vector<ibv_recv_wr> receives(count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        receives[i].wr_id = i;
+        receives[i].next = i + 1 < count ? &receives[i + 1] : nullptr;
+    }
+    ibv_recv_wr* bad = nullptr;
+    ASSERT_EQ(ibv_post_recv(ends.server.qp().native(), receives.data(), &bad), 0);
+    must(ends.client.disconnect());
+    for (std::uint32_t i = 0; i < count; ++i)
+        expect_good(next(ends.server.recv_cq()), i, IBV_WC_RECV);
 }
 
 TEST(NotReadyEnd, TheReceiverGoes) {

@@ -13,4 +13,7 @@ enum class doorbell { send, receive };
 /// errno value if the kernel will not take that work any more, as the device or the QP is gone.
 int ring(ibv_qp& qp, doorbell which) noexcept;
 
+/// The same for the receives of a shared receive queue.
+int ring(ibv_srq& srq) noexcept;
+
 }  // namespace softrnic::provider

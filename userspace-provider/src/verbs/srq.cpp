@@ -8,6 +8,7 @@
 
 #include "util/memory.hpp"
 #include "uverbs/message.hpp"
+#include "verbs/doorbell.hpp"
 #include "verbs/pd.hpp"
 
 namespace softrnic::provider {
@@ -26,7 +27,7 @@ int map_ring(shared_receive_queue& srq, const srn_uresp_create_srq& ours,
     srq.queue.ring = producer_ring({
         .prod = &control->prod,
         .cons = &control->cons,
-        .kick = nullptr,
+        .kick = &control->kick,
         .taken = nullptr,
         .silent = nullptr,
         .polled = nullptr,
@@ -76,7 +77,14 @@ int destroy_srq(ibv_srq* base) noexcept {
 }
 
 int post_srq_recv(ibv_srq* base, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) noexcept {
-    return srq_of(base)->queue.post(wr, bad_wr).error;
+    const receive_queue::posted result = srq_of(base)->queue.post(wr, bad_wr);
+    if (result.doorbell_asked) {
+        if (const int error = ring(*base)) {
+            *bad_wr = wr;
+            return error;
+        }
+    }
+    return result.error;
 }
 
 }  // namespace softrnic::provider
