@@ -160,6 +160,20 @@ static bool is_bring_up(const struct ib_qp_attr *attr, int mask)
 	       mask & (IB_QP_AV | IB_QP_DEST_QPN);
 }
 
+/* The peer may be there at once, so the access flags are changed first. */
+static int bring_up(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
+{
+	u32 access = READ_ONCE(qp->access);
+	int ret;
+
+	if (mask & IB_QP_ACCESS_FLAGS)
+		modify_access(qp, attr, mask);
+	ret = qp->dev->bring_up(qp, attr, mask);
+	if (ret)
+		WRITE_ONCE(qp->access, access);
+	return ret;
+}
+
 /**
  * srn_modify - change state, access flags or rate
  * @qp: queue pair
@@ -175,21 +189,18 @@ static bool is_bring_up(const struct ib_qp_attr *attr, int mask)
  */
 int srn_modify(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
+	int ret;
+
 	if (mask & ~(IB_QP_ATTR_STANDARD_BITS | IB_QP_RATE_LIMIT))
 		return -EOPNOTSUPP;
 	if (mask & IB_QP_CUR_STATE && !may_be_in(qp, attr->cur_qp_state))
 		return -EINVAL;
 	if (mask & IB_QP_PORT && attr->port_num != 1)
 		return -EINVAL;
-	if (is_bring_up(attr, mask)) {
-		/* The peer may be there at once. */
-		if (mask & IB_QP_ACCESS_FLAGS)
-			modify_access(qp, attr, mask);
-		return qp->dev->bring_up(qp, attr, mask);
-	}
+	if (is_bring_up(attr, mask))
+		return bring_up(qp, attr, mask);
 	if (mask & IB_QP_STATE) {
-		int ret = modify_state(qp, attr, mask);
-
+		ret = modify_state(qp, attr, mask);
 		if (ret)
 			return ret;
 	}

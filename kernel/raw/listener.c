@@ -12,8 +12,8 @@
 #include <net/tcp_states.h>
 
 #include "../compat/compat.h"
+#include "../device/work.h"
 #include "../stream/keepalive.h"
-#include "../stream/linger.h"
 #include "../stream/sock.h"
 #include "listener.h"
 
@@ -140,25 +140,6 @@ static unsigned long accept_guests(struct srn_raw_listener *l)
 	return 1;
 }
 
-/* A queue pair may be on its way, so its peer is told to come again; a stranger gets a reset. */
-static void refuse(struct srn_raw_listener *l, struct guest *g, const char *reason)
-{
-	static const struct srn_mpa_frame reject = {
-		.reply = true, .reject = true, .revision = 2, .enhanced = true,
-		.ird = SRN_MPA_NO_DEPTH, .ord = SRN_MPA_NO_DEPTH,
-	};
-
-	srn_count(l->dev->counters, SRN_COUNT_REQUESTS_DROPPED);
-	if (reason) {
-		srn_notice(l->dev, "a connection for a queue pair brought up by hand is refused: %s\n",
-			   reason);
-		srn_sock_abort(g->sock);
-	} else {
-		srn_handshake_send(g->sock, &reject, NULL, 0);
-		srn_linger(l->dev, g->sock);
-	}
-}
-
 /* Return: true if it is done with. */
 static bool serve(struct srn_raw_listener *l, struct guest *g)
 {
@@ -171,17 +152,14 @@ static bool serve(struct srn_raw_listener *l, struct guest *g)
 	if (ret)
 		return true;
 	srn_sock_unhook(g->sock->sk);
-	switch (l->offer(l->dev, g->sock, &g->request, &reason)) {
-	case SRN_RAW_TAKEN:
-		break;
-	case SRN_RAW_REFUSED:
-		refuse(l, g, reason);
-		break;
-	case SRN_RAW_BROKEN:
-		srn_sock_abort(g->sock);
-		break;
+	if (l->offer(l->dev, g->sock, &g->request, &reason)) {
+		g->sock = NULL;
+		return true;
 	}
-	g->sock = NULL;
+	srn_count(l->dev->counters, SRN_COUNT_REQUESTS_DROPPED);
+	if (reason)
+		srn_notice(l->dev, "a connection for a queue pair brought up by hand is refused: %s\n",
+			   reason);
 	return true;
 }
 
@@ -260,11 +238,48 @@ static struct srn_raw_listener *new_listener(struct srn_device *dev,
 	return l;
 }
 
+/* A worker's part of srn_raw_listener_get(). */
+struct wish {
+	struct work_struct work;
+	struct srn_device *dev;
+	const union srn_address *address;
+	srn_raw_offer offer;
+	struct srn_raw_listener *listener;	/* the answer: it, or an error pointer */
+};
+
+static struct srn_raw_listener *find_listener(const struct wish *w)
+{
+	struct srn_raw_listener *l;
+
+	lockdep_assert_held(&listeners_mutex);
+	list_for_each_entry(l, &listeners, node)
+		if (l->dev == w->dev && !memcmp(&l->address, w->address, sizeof(*w->address)))
+			return l;
+	return NULL;
+}
+
+static void get_listener(struct work_struct *work)
+{
+	struct wish *w = container_of(work, struct wish, work);
+	unsigned int noio;
+
+	mutex_lock(&listeners_mutex);
+	noio = memalloc_noio_save();
+	w->listener = find_listener(w) ?: new_listener(w->dev, w->address, w->offer);
+	if (!IS_ERR(w->listener))
+		w->listener->users++;
+	memalloc_noio_restore(noio);
+	mutex_unlock(&listeners_mutex);
+}
+
 /**
  * srn_raw_listener_get - keep the port of a link open
  * @dev: link
  * @address: one of its addresses, and the port
  * @offer: whom to ask who takes a connection; the same for all
+ *
+ * A worker does it: the port belongs to the link, and not to the process that happens to need it
+ * first, which may have no right to open it, and may be stopped by its cgroup at any moment.
  *
  * Context: process, sleeps.
  *
@@ -274,23 +289,13 @@ struct srn_raw_listener *srn_raw_listener_get(struct srn_device *dev,
 					      const union srn_address *address,
 					      srn_raw_offer offer)
 {
-	struct srn_raw_listener *l;
-	unsigned int noio;
+	struct wish wish = { .dev = dev, .address = address, .offer = offer };
 
-	mutex_lock(&listeners_mutex);
-	noio = memalloc_noio_save();
-	list_for_each_entry(l, &listeners, node)
-		if (l->dev == dev && !memcmp(&l->address, address, sizeof(*address)))
-			goto found;
-	l = new_listener(dev, address, offer);
-	if (IS_ERR(l))
-		goto out;
-found:
-	l->users++;
-out:
-	memalloc_noio_restore(noio);
-	mutex_unlock(&listeners_mutex);
-	return l;
+	INIT_WORK_ONSTACK(&wish.work, get_listener);
+	queue_work(srn_wq, &wish.work);
+	flush_work(&wish.work);
+	destroy_work_on_stack(&wish.work);
+	return wish.listener;
 }
 
 static void close_listener(struct srn_raw_listener *l)

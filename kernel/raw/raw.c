@@ -23,13 +23,13 @@
 #define CONNECT_TIMEOUT	(5 * HZ)
 #define REPLY_TIMEOUT	(5 * HZ)
 /*
- * Delays between attempts. Usually both ends come within a few milliseconds of each other. Whoever
- * has waited for long may wait a little longer.
+ * Delays between attempts. Usually both ends come within a few milliseconds of each other. The end
+ * that waits for an attempt may have sends that wait, too, so there is one well within its patience.
  */
 #define MIN_DELAY	msecs_to_jiffies(5)
-#define MAX_DELAY	HZ
-#define WAITED_DELAY	(10 * HZ)
-#define WAITED_SHARE	8
+#define MAX_DELAY	(2 * HZ)
+/* The shortest time for which sends wait, whatever the program has set. */
+#define MIN_PATIENCE	(5 * HZ)
 /* How often to check whether sends wait for a peer that does not come. */
 #define PATIENCE_PERIOD	HZ
 
@@ -90,12 +90,10 @@ static void give_up_socket(struct srn_raw *raw)
 
 static void attempt_failed(struct srn_raw *raw)
 {
-	unsigned long waited = (jiffies - raw->waits_since) / WAITED_SHARE;
-
 	give_up_socket(raw);
 	raw->state = SRN_RAW_WAITING;
 	queue_later(raw, raw->delay);
-	raw->delay = min(2 * raw->delay, clamp_t(unsigned long, waited, MAX_DELAY, WAITED_DELAY));
+	raw->delay = min_t(unsigned long, 2 * raw->delay, MAX_DELAY);
 }
 
 static struct srn_conn_params conn_params(const struct srn_raw *raw,
@@ -309,7 +307,7 @@ static unsigned long patience(const struct srn_raw *raw)
 {
 	u64 ns = 4ULL * 4096 << raw->attr.timeout;
 
-	return max_t(unsigned long, nsecs_to_jiffies(ns * (raw->attr.retry_cnt + 1)), 5 * HZ);
+	return max_t(unsigned long, nsecs_to_jiffies(ns * (raw->attr.retry_cnt + 1)), MIN_PATIENCE);
 }
 
 static bool sends_wait(struct srn_qp *qp)
@@ -429,8 +427,10 @@ static int conn_to_rts(struct srn_conn *conn, const struct ib_qp_attr *attr, int
 	int ret = -EINVAL;
 
 	mutex_lock(&raw->lock);
-	if (raw->state == SRN_RAW_ENDED || READ_ONCE(raw->qp->state) > IB_QPS_RTS)
+	if (raw->state == SRN_RAW_ENDED || READ_ONCE(raw->qp->state) > IB_QPS_RTS) {
+		srn_qp_notice(raw->qp, "RTS: its connection has ended\n");
 		goto out;
+	}
 	if (!ib_modify_qp_is_ok(raw->rts ? IB_QPS_RTS : IB_QPS_RTR, IB_QPS_RTS, IB_QPT_RC,
 				mask & ~IB_QP_RATE_LIMIT)) {
 		srn_qp_notice(raw->qp, "RTS: an attribute is missing, or has no place there\n");
@@ -445,10 +445,12 @@ static int conn_to_rts(struct srn_conn *conn, const struct ib_qp_attr *attr, int
 		raw->attr.rnr_retry = attr->rnr_retry & 7;
 		raw->attr.max_rd_atomic = min_t(u8, attr->max_rd_atomic, SRN_MAX_READ_DEPTH);
 		raw->rts = true;
+		/* Nothing is sent before that, so nobody looks at it yet. */
+		if (raw->state == SRN_RAW_ESTABLISHED)
+			raw->qp->sq.ord = min_t(u32, raw->qp->sq.ord, raw->attr.max_rd_atomic);
 		srn_state_open_sends(raw->qp);
 	}
 	raw->delay = MIN_DELAY;
-	raw->waits_since = jiffies;
 	if (raw->state == SRN_RAW_WAITING || raw->gone)
 		queue_later(raw, 0);
 	ret = 0;
@@ -582,51 +584,47 @@ static bool comes_from_peer(const struct srn_raw *raw, struct socket *sock)
 	       same_host(&local, &raw->local) && same_host(&remote, &raw->remote);
 }
 
-static enum srn_raw_answer accept(struct srn_raw *raw, struct socket *sock,
-				  const struct srn_handshake *request)
+static bool accept(struct srn_raw *raw, struct socket *sock, const struct srn_handshake *request)
 {
 	struct srn_conn_params conn = conn_params(raw, &request->frame);
 	struct srn_mpa_frame f = our_frame(raw, true);
 
 	conn.hold_tx = SRN_HOLD;
 	f.crc = conn.crc;
-	if (send_frame(raw, sock, &f) || start(raw, sock, &conn))
-		return SRN_RAW_BROKEN;
-	return SRN_RAW_TAKEN;
+	return !send_frame(raw, sock, &f) && !start(raw, sock, &conn);
 }
 
 /* As srn_raw_offer, in listener.h. */
-static enum srn_raw_answer offer(struct srn_device *dev, struct socket *sock,
-				 const struct srn_handshake *request, const char **reason)
+static bool offer(struct srn_device *dev, struct socket *sock,
+		  const struct srn_handshake *request, const char **reason)
 {
-	enum srn_raw_answer answer = SRN_RAW_REFUSED;
 	const struct srn_mpa_frame *f = &request->frame;
 	struct srn_bring_up b;
 	struct srn_raw *raw;
+	bool taken = false;
 	const u8 *data;
 	u32 len;
 
 	data = srn_handshake_private(request, &len);
 	*reason = "it is not for a queue pair that is brought up by hand";
 	if (f->revision != 2 || !is_such_frame(f) || !data || srn_bring_up_get(data, len, &b))
-		return answer;
+		return false;
 	*reason = NULL;
 	raw = find(dev, b.dest_qpn);
 	if (!raw)
-		return answer;
+		return false;
 	mutex_lock(&raw->lock);
 	if (raw->state == SRN_RAW_WAITING && !raw->active && !raw->self) {
 		*reason = "the queue pair waits for another peer";
 		if (!comes_from_peer(raw, sock))
 			goto out;
 		*reason = NULL;
-		if (same_pair(raw, &b))
-			answer = accept(raw, sock, request);
+		taken = same_pair(raw, &b) && accept(raw, sock, request);
 	}
 out:
 	mutex_unlock(&raw->lock);
 	raw_put(raw);
-	return answer;
+	return taken;
 }
 
 static int prepare_role(struct srn_raw *raw)
@@ -662,7 +660,6 @@ static struct srn_raw *raw_new(struct srn_qp *qp, const struct ib_qp_attr *attr)
 	raw->markers = READ_ONCE(qp->dev->markers);
 	raw->port = READ_ONCE(qp->dev->raw_port);
 	raw->delay = MIN_DELAY;
-	raw->waits_since = jiffies;
 	raw->attr = *attr;
 	/* The core has a reference to it for the time of the call only. */
 	raw->attr.ah_attr.grh.sgid_attr = NULL;

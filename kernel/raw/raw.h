@@ -6,7 +6,7 @@
  * The GIDs are IP addresses. Of the two ends the one with the lower GID and number connects by TCP
  * to the port that the other's link has for this. Its MPA request carries both ends' GIDs, numbers
  * and sequence numbers, as it knows them, and the other end compares them with its own. Whoever
- * comes too early is refused and tries again, so nothing is kept for a peer that has no queue pair
+ * comes too early is reset and tries again, so nothing is kept for a peer that has no queue pair
  * here. A queue pair that is connected to itself has a socket that is connected to itself.
  *
  * A bring-up is moved from one state to the next by its work, or by that of the listener, both on
@@ -71,7 +71,6 @@ struct srn_raw {
 	unsigned long deadline;		/* of CONNECTING or WAIT_REPLY, in jiffies */
 	bool crc;			/* our frame asks for CRC */
 	bool markers;			/* our frame asks for markers */
-	unsigned long waits_since;	/* jiffies at the first attempt since RTR or RTS */
 	unsigned long delay;		/* before the next attempt, in jiffies */
 	bool gone;			/* ESTABLISHED: the peer has closed it, or it is broken */
 	unsigned long sends_since;	/* when sends were first seen to wait; 0: they were not */
