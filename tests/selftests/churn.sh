@@ -26,9 +26,6 @@ one_round()
 	"way_$1"
 }
 
-# Namespaces are gone some time after their deletion.
-shared_again() { rdma system set netns shared 2> /dev/null; }
-
 clean_up()
 {
 	in_a rdma link delete srn0 2> /dev/null
@@ -36,7 +33,7 @@ clean_up()
 	pkill -KILL -x load
 	remove_load
 	wait_until 10 no_links && { rmmod softrnic 2> /dev/null || true; }
-	wait_until 10 shared_again && [[ ! -e /sys/module/softrnic ]]
+	shared_mode && [[ ! -e /sys/module/softrnic ]]
 }
 
 chmod +x load

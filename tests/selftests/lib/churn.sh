@@ -204,8 +204,9 @@ way_moved_to_namespace()
 	told "$client" "$client_log" && told "$server" "$server_log"
 }
 
-# Not while there are namespaces: those of the round before stay until TCP has given up its peers.
+# Neither while there are namespaces: those of the round before stay until TCP has given up its peers.
 exclusive_mode() { wait_until $((45 * SLOW)) rdma system set netns exclusive; }
+shared_mode() { wait_until $((45 * SLOW)) rdma system set netns shared 2> /dev/null; }
 
 traffic_on_own_address()
 {
