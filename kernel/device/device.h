@@ -56,6 +56,8 @@ struct srn_qp;
  * @markers: new connections ask their peers for MPA markers
  * @large_fpdus: new connections without CRC do not limit FPDUs to the size of a TCP segment
  * @greeting: new connections find out whether their peer is a softrnic, see wire/greeting.h
+ * @placed_completions: work of new connections of rdma_cm completes when a peer that is a softrnic
+ *	has placed it, see qp/placed.h
  * @raw_port: TCP port for queue pairs that are brought up by hand; 0: there are none
  * @bring_up: brings a queue pair to RTR by hand; verbs/ hands down what is above this layer
  * @registering: the core is replaying the existing listeners
@@ -92,6 +94,7 @@ struct srn_device {
 	bool markers;
 	bool large_fpdus;
 	bool greeting;
+	bool placed_completions;
 	u16 raw_port;
 	int (*bring_up)(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask);
 	bool registering;

@@ -3,7 +3,7 @@
  * What a link asks for when connections are made. Each link has its settings in sysfs; module
  * parameters are the settings with which links that are added later begin.
  *
- *	/sys/class/infiniband/srn0/mpa/{crc,greeting,large_fpdus,markers}
+ *	/sys/class/infiniband/srn0/mpa/{crc,greeting,large_fpdus,markers,placed_completions}
  *	/sys/class/infiniband/srn0/raw/port
  */
 #include <linux/device.h>
@@ -28,6 +28,10 @@ static bool greeting = true;
 module_param(greeting, bool, 0644);
 MODULE_PARM_DESC(greeting, "Find out whether peers are softrnics, too, on links that are added (default: Y)");
 
+static bool placed_completions;
+module_param(placed_completions, bool, 0644);
+MODULE_PARM_DESC(placed_completions, "Sends and Writes complete when a peer that is a softrnic, too, has placed them, on links that are added (default: N)");
+
 static ushort raw_port = 5040;
 module_param(raw_port, ushort, 0644);
 MODULE_PARM_DESC(raw_port, "TCP port for queue pairs that are brought up without rdma_cm on links that are added, 0: none (default: 5040)");
@@ -42,6 +46,7 @@ void srn_settings_init(struct srn_device *dev)
 	dev->markers = READ_ONCE(markers);
 	dev->large_fpdus = READ_ONCE(large_fpdus);
 	dev->greeting = READ_ONCE(greeting);
+	dev->placed_completions = READ_ONCE(placed_completions);
 	dev->raw_port = READ_ONCE(raw_port);
 }
 
@@ -96,11 +101,17 @@ static struct setting greeting_setting = {
 	.offset = offsetof(struct srn_device, greeting),
 };
 
+static struct setting placed_completions_setting = {
+	.attr = __ATTR(placed_completions, 0644, setting_show, setting_store),
+	.offset = offsetof(struct srn_device, placed_completions),
+};
+
 static struct attribute *mpa_attributes[] = {
 	&crc_setting.attr.attr,
 	&markers_setting.attr.attr,
 	&large_fpdus_setting.attr.attr,
 	&greeting_setting.attr.attr,
+	&placed_completions_setting.attr.attr,
 	NULL
 };
 

@@ -6,6 +6,7 @@
 #include "cq.h"
 #include "doorbell.h"
 #include "fetch.h"
+#include "placed.h"
 #include "qp_trace.h"
 #include "state.h"
 
@@ -52,7 +53,7 @@ static u32 complete_done(struct srn_qp *qp, u32 most, bool *written, bool *faile
 	lockdep_assert_held(&sq->lock);
 	while (done < most && sq->cons != sq->sent) {
 		send = srn_sq_slot(sq, sq->cons);
-		if (srn_is_request(send) && !send->finished)
+		if ((srn_is_request(send) && !send->finished) || !srn_placed_oldest(sq, send))
 			break;
 		*failed |= send->status != IB_WC_SUCCESS;
 		*written |= complete_one(qp, send->status);
@@ -112,7 +113,8 @@ static u32 flush_outstanding(struct srn_qp *qp, u32 most, bool *written)
 		send = srn_sq_slot(sq, sq->cons);
 		status = send->status;
 		if (status == IB_WC_SUCCESS &&
-		    (sq->cons == sq->sent || (srn_is_request(send) && !send->finished)))
+		    (sq->cons == sq->sent || (srn_is_request(send) && !send->finished) ||
+		     !srn_placed_oldest(sq, send)))
 			status = flush_status(sq);
 		if (sq->cons == sq->sent)
 			sq->sent++;

@@ -13,6 +13,7 @@
 #include "completion.h"
 #include "connection.h"
 #include "delivery.h"
+#include "placed.h"
 #include "placement.h"
 #include "qp_trace.h"
 #include "receive.h"
@@ -40,7 +41,11 @@ static void conn_reset(struct srn_qp *qp, const struct srn_conn_params *params)
 	qp->irq.depth = roundup_pow_of_two(max(params->ird, 1u));
 	qp->irq.prod = 0;
 	qp->irq.cons = 0;
-	srn_recognition_begin(qp, params->initiator);
+	if (params->itself && params->peer_answers)
+		srn_recognition_itself(qp);
+	else if (!params->itself)
+		srn_recognition_begin(qp, params->initiator, params->peer_answers);
+	srn_placed_begin(qp, params->peer_answers);
 }
 
 /**
@@ -242,6 +247,7 @@ static bool stop_stream(struct srn_qp *qp)
 	kfree(qp->irq.slots);
 	qp->irq.slots = NULL;
 	srn_rnr_exit(qp);
+	srn_placed_exit(qp);
 	srn_receive_flush_taken(qp);
 	return true;
 }

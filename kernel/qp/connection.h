@@ -10,12 +10,14 @@
 /* What the set-up agreed on. */
 struct srn_conn_params {
 	bool initiator;		/* this end has connected, and sends the first FPDU */
+	bool itself;		/* both ends are this queue pair */
 	bool crc;
 	bool tx_markers;	/* the peer wants markers */
 	bool rx_markers;	/* we want markers */
 	enum srn_tx_hold hold_tx;
 	bool rtr_send_may_come;	/* the first FPDU may be an empty Send that is no message */
 	enum srn_rtr rtr;
+	bool peer_answers;	/* completions wait until the peer has placed the data */
 	u32 ird;
 	u32 ord;
 };

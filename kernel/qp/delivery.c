@@ -6,6 +6,7 @@
 #include "../stream/tx.h"
 #include "completion.h"
 #include "delivery.h"
+#include "placed.h"
 #include "placement.h"
 #include "qp_trace.h"
 #include "receive.h"
@@ -178,7 +179,7 @@ int srn_delivery_end(struct srn_stream *s, struct srn_term_code *term)
 	}
 	switch (rx->header.opcode) {
 	case SRN_OP_WRITE:
-		if (unlikely(!rx->write_len))
+		if (!rx->write_len && !srn_placed_received(qp))
 			srn_recognition_received(qp);
 		return 0;
 	case SRN_OP_READ_RESPONSE:

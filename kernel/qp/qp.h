@@ -102,6 +102,7 @@ struct srn_sq {
 	u32 max_sge;
 	u32 max_inline;
 	bool signal_all;
+	bool await_placement;	/* signaled Sends and Writes complete when they are placed; @lock */
 
 	spinlock_t lock;	/* protects what follows, but see top of file */
 	u32 prod;
@@ -110,6 +111,7 @@ struct srn_sq {
 	u32 cons;
 	u32 silent;		/* work requests of a process that completed without a CQE */
 	u8 flush_first_as;	/* status of the first one that is flushed; 0: as the others */
+	u32 placed;		/* index up to which the peer has placed all, see placed.h */
 
 	/* Reads and atomics, which are answered in order. */
 	u32 requested;		/* number of them whose transmission has begun */
@@ -143,6 +145,9 @@ struct srn_qp_tx {
 	bool irq_turn;		/* this turn is that of answers, if any wait */
 	bool awaits_read;	/* the end of a Read or atomic kicks the transmitter */
 	bool write_sent;	/* the Immediate Data of a Write with Immediate comes next */
+	u8 greeting;		/* enum srn_greeting_kind that is to be sent */
+	bool may_ask;		/* the initiator has greeted; the receiver may write it */
+	bool answered_alone;	/* the last answer waited for no message, see placed.h */
 	u32 send_msn;
 	u32 read_msn;		/* MSN of Read and Atomic Requests */
 	u32 atomic_msn;		/* MSN of Atomic Responses */
@@ -152,8 +157,13 @@ struct srn_qp_tx {
 		struct srn_wire_atomic_response response;
 		struct srn_wire_immediate immediate;
 	} control;
-	enum srn_rtr rtr;
-	u8 greeting;		/* enum srn_greeting_kind that is to be sent */
+	u8 rtr;			/* enum srn_rtr that is to be sent */
+	bool answered;		/* the last turn was that of an answer, see placed.h */
+	u32 asked;		/* index up to which the peer was asked what it has placed */
+	u32 signaled;		/* index behind the last signaled Send or Write */
+	u32 asks;		/* number of the peer's questions; the receiver writes it */
+	u32 asks_answered;
+	u32 ask_index;		/* what the peer asked last; the receiver writes it */
 	struct srn_sge sge;	/* source of messages that have no scatter list */
 };
 
@@ -161,6 +171,7 @@ struct srn_qp_tx {
 static_assert(sizeof(struct srn_wire_atomic_request) <= SRN_TERM_MAX);
 
 struct srn_rnr;
+struct srn_ride;
 
 /* State of the receiver. */
 struct srn_qp_rx {
@@ -172,6 +183,7 @@ struct srn_qp_rx {
 	struct srn_rdmap_header header;	/* header of the segment in hand */
 	struct srn_cursor *target;	/* where the payload goes; NULL: to @control or @rnr */
 	struct srn_rnr *rnr;		/* messages that wait for a receive; NULL: none ever has */
+	struct srn_ride *ride;		/* answers of placed.c; NULL: the peer has never asked */
 
 	struct srn_cursor write;	/* where RDMA Writes are placed */
 	struct srn_sge write_sge;
@@ -184,7 +196,7 @@ struct srn_qp_rx {
 	struct srn_cursor read;		/* where RDMA Read Responses are placed */
 
 	u8 control[SRN_TERM_MAX];
-	u32 control_len;
+	u8 control_len;
 
 	/* What the receiver has to do when its pass is over, see srn_delivery_done(). */
 	bool notify_send;		/* complete requests that were answered */

@@ -7,29 +7,56 @@
 
 #include "../stream/tx.h"
 #include "message.h"
+#include "placed.h"
 #include "recognition.h"
 #include "rnr.h"
 
 /* What this end can do. */
-#define FEATURES	(SRN_FEATURE_LARGE_FPDUS | SRN_FEATURE_RNR)
+#define FEATURES	(SRN_FEATURE_LARGE_FPDUS | SRN_FEATURE_RNR | SRN_FEATURE_PLACED)
 
 /* A HELLO comes first, or right behind the ready message. */
 #define FIRST_SEGMENTS	2
+
+static void agree_on_rnr(struct srn_qp *qp)
+{
+	/* Kernel consumers have posted theirs before, and nobody would pay for what is kept. */
+	if (!qp->kernel && (qp->srq || qp->rq.depth) &&
+	    qp->rx.greeting.features & SRN_FEATURE_RNR)
+		srn_rnr_agree(qp);
+}
+
+/**
+ * srn_recognition_itself - prepare for the first message that a queue pair sends to itself
+ * @qp: queue pair whose stream has not started
+ *
+ * It knows whom it talks to.
+ *
+ * Context: process.
+ */
+void srn_recognition_itself(struct srn_qp *qp)
+{
+	srn_greeting_begin(&qp->rx.greeting, true, FEATURES, get_random_u64());
+	qp->tx.may_ask = true;
+	agree_on_rnr(qp);
+}
 
 /**
  * srn_recognition_begin - prepare for the first message of a connection
  * @qp: queue pair whose stream has not started
  * @initiator: this end of the connection is the initiator
+ * @agreed: both ends have said that they will do so
  *
  * Context: process.
  */
-void srn_recognition_begin(struct srn_qp *qp, bool initiator)
+void srn_recognition_begin(struct srn_qp *qp, bool initiator, bool agreed)
 {
-	if (!READ_ONCE(qp->dev->greeting))
+	if (!agreed && !READ_ONCE(qp->dev->greeting))
 		return;
 	srn_greeting_begin(&qp->rx.greeting, initiator, FEATURES, get_random_u64());
-	if (initiator)
-		qp->tx.greeting = SRN_GREETING_HELLO;
+	if (!initiator)
+		return;
+	qp->tx.greeting = SRN_GREETING_HELLO;
+	qp->tx.may_ask = true;
 }
 
 /* Both ends are softrnics, and have agreed. */
@@ -38,14 +65,11 @@ static void recognised(struct srn_qp *qp)
 	srn_count(qp->dev->counters, SRN_COUNT_RECOGNISED);
 	if (qp->rx.greeting.features & SRN_FEATURE_LARGE_FPDUS)
 		srn_stream_allow_large_fpdus(&qp->stream);
-}
-
-static void agree_on_rnr(struct srn_qp *qp)
-{
-	/* Kernel consumers have posted theirs before, and nobody would pay for what is kept. */
-	if (!qp->kernel && (qp->srq || qp->rq.depth) &&
-	    qp->rx.greeting.features & SRN_FEATURE_RNR)
-		srn_rnr_agree(qp);
+	if (qp->rx.greeting.features & SRN_FEATURE_PLACED && !qp->kernel &&
+	    READ_ONCE(qp->dev->placed_completions)) {
+		srn_placed_await(qp);
+		srn_tx_kick_async(&qp->stream);
+	}
 }
 
 /* Let the transmitter say it. */
@@ -72,6 +96,8 @@ void srn_recognition_received(struct srn_qp *qp)
 	case SRN_GREETING_HELLO:
 		/* Before the peer confirms: its first message may come before that. */
 		agree_on_rnr(qp);
+		/* Release: the transmitter reads the greeting. */
+		smp_store_release(&qp->tx.may_ask, true);
 		say(qp, SRN_GREETING_ANSWER);
 		break;
 	case SRN_GREETING_ANSWER:

@@ -10,6 +10,7 @@
 #include "doorbell.h"
 #include "fetch.h"
 #include "message.h"
+#include "placed.h"
 #include "qp_trace.h"
 #include "recognition.h"
 #include "requester.h"
@@ -32,7 +33,7 @@ static bool drained(struct srn_qp *qp)
 {
 	/* Acquire: pairs with srn_fetch_post(). */
 	return READ_ONCE(qp->sq.cons) == smp_load_acquire(&qp->sq.prod) &&
-	       qp->irq.cons == READ_ONCE(qp->irq.prod) &&
+	       qp->irq.cons == READ_ONCE(qp->irq.prod) && !srn_placed_is_asked(qp) &&
 	       (!ring_is_open(qp) || READ_ONCE(qp->ctrl->sq_prod) == qp->sq.prod);
 }
 
@@ -208,6 +209,10 @@ static enum srn_tx_verdict tx_work_request(struct srn_qp *qp, struct srn_tx_msg 
 	default:
 		return tx_local_request(qp, send, flushed);
 	}
+	if (send->wqe.flags & SRN_WR_SIGNALED && !srn_is_request(send))
+		qp->tx.signaled = sq->next + 1;
+	if (unlikely(qp->tx.answered_alone))
+		srn_placed_followed(qp);
 	qp->tx.write_sent = send->wqe.opcode == SRN_WR_WRITE_WITH_IMM;
 	qp->tx.sq_open = !qp->tx.write_sent;
 	trace_srn_send_begin(qp, send);
@@ -271,7 +276,8 @@ static enum srn_tx_verdict tx_rtr(struct srn_qp *qp, struct srn_tx_msg *msg)
  * @msg: the message
  * @flushed: nothing waits in a batch
  *
- * Inbound Reads and atomics and the send queue take turns, so that neither starves the other.
+ * Inbound Reads and atomics and the send queue take turns, so that neither starves the other, and
+ * so do the peer's questions.
  *
  * Context: the active transmitter, bottom halves disabled.
  */
@@ -286,6 +292,8 @@ enum srn_tx_verdict srn_requester_next(struct srn_stream *s, struct srn_tx_msg *
 	/* Not between a Write and its Immediate Data, which belong together. */
 	if (unlikely(READ_ONCE(qp->tx.greeting)) && !qp->tx.write_sent)
 		return srn_recognition_next(qp, msg);
+	if (srn_placed_concerns(qp) && !qp->tx.write_sent && srn_placed_is_due(qp))
+		return srn_placed_next(qp, msg);
 	answer = srn_responder_waits(qp);
 	qp->tx.irq_turn = !qp->tx.irq_turn;
 	if (answer && qp->tx.irq_turn)
@@ -294,9 +302,11 @@ enum srn_tx_verdict srn_requester_next(struct srn_stream *s, struct srn_tx_msg *
 	/* The send queue keeps its turn for after the flush, however many answers wait. */
 	if (verdict == SRN_TX_FLUSH)
 		qp->tx.irq_turn = !qp->tx.irq_turn;
-	if (answer && (verdict == SRN_TX_NONE || verdict == SRN_TX_WAIT))
+	if (verdict != SRN_TX_NONE && verdict != SRN_TX_WAIT)
+		return verdict;
+	if (answer)
 		return srn_responder_next(qp, msg);
-	return verdict;
+	return srn_placed_concerns(qp) && srn_placed_idle(qp, msg) ? SRN_TX_MESSAGE : verdict;
 }
 
 /**

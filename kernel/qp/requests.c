@@ -85,6 +85,9 @@ void srn_requests_done(struct srn_qp *qp)
 
 	spin_lock_irqsave(&sq->lock, flags);
 	srn_sq_slot(sq, sq->oldest)->finished = true;
+	/* What was sent before it was placed before it was answered. */
+	if ((s32)(sq->oldest - sq->placed) > 0)
+		sq->placed = sq->oldest;
 	WRITE_ONCE(sq->answered, sq->answered + 1);
 	if (sq->answered != sq->requested)
 		do

@@ -107,6 +107,7 @@ static void fill(struct srn_qp *qp, struct srn_rnr_segment *segment,
 	memcpy(segment->header_bytes, p->header, p->header_len);
 	segment->done = 0;
 	segment->write_len = 0;
+	segment->asked = false;
 }
 
 /**
@@ -275,6 +276,22 @@ void srn_rnr_done(struct srn_qp *qp, struct srn_rnr_segment *segment)
 	kfree(segment);
 	if (list_empty(&rnr->segments))
 		stop_to_wait(qp);
+}
+
+/**
+ * srn_rnr_asked - the peer wants to know when all that is kept now has been placed
+ * @qp: queue pair that keeps a segment, or more
+ * @index: what the peer is to be told then
+ *
+ * Context: the receiver.
+ */
+void srn_rnr_asked(struct srn_qp *qp, u32 index)
+{
+	struct srn_rnr_segment *last;
+
+	last = list_last_entry(&qp->rx.rnr->segments, struct srn_rnr_segment, list);
+	last->asked = true;
+	last->ask_index = index;
 }
 
 /**

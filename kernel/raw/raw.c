@@ -24,7 +24,7 @@
 #define REPLY_TIMEOUT	(5 * HZ)
 /*
  * Delays between attempts. Usually both ends come within a few milliseconds of each other. The end
- * that waits for an attempt may have sends that wait, too, so there is one well within its patience.
+ * that waits for an attempt may have sends that wait, too, so one comes well within its patience.
  */
 #define MIN_DELAY	msecs_to_jiffies(5)
 #define MAX_DELAY	(2 * HZ)
@@ -97,12 +97,13 @@ static void attempt_failed(struct srn_raw *raw)
 }
 
 static struct srn_conn_params conn_params(const struct srn_raw *raw,
-					  const struct srn_mpa_frame *peer)
+					  const struct srn_mpa_frame *peer, bool answers)
 {
 	struct srn_conn_params conn = {
 		.crc = raw->crc || peer->crc,
 		.tx_markers = peer->markers,
 		.rx_markers = raw->markers,
+		.peer_answers = raw->answers && answers,
 		.ird = raw->attr.max_dest_rd_atomic,
 		.ord = min_t(u32, peer->ird, SRN_MAX_READ_DEPTH),
 	};
@@ -158,6 +159,7 @@ static int send_frame(struct srn_raw *raw, struct socket *sock, const struct srn
 {
 	struct srn_bring_up b = {
 		.has_sq_psn = raw->rts,
+		.answers = raw->answers,
 		.source_qpn = raw->qp->ibqp.qp_num,
 		.dest_qpn = raw->attr.dest_qp_num,
 		.sq_psn = raw->attr.sq_psn,
@@ -189,13 +191,13 @@ static bool same_pair(const struct srn_raw *raw, const struct srn_bring_up *b)
 	return b->has_sq_psn || raw->rts;
 }
 
-static bool frame_names_us(const struct srn_raw *raw, const struct srn_handshake *peer)
+static bool frame_names_us(const struct srn_raw *raw, const struct srn_handshake *peer,
+			   struct srn_bring_up *b)
 {
-	struct srn_bring_up b;
 	u32 len;
 	const u8 *data = srn_handshake_private(peer, &len);
 
-	return data && !srn_bring_up_get(data, len, &b) && same_pair(raw, &b);
+	return data && !srn_bring_up_get(data, len, b) && same_pair(raw, b);
 }
 
 static int bind_local(struct srn_raw *raw)
@@ -255,8 +257,9 @@ static void start_with_itself(struct srn_raw *raw)
 	const struct srn_mpa_frame self = {
 		.crc = raw->crc, .ird = raw->attr.max_dest_rd_atomic, .markers = raw->markers,
 	};
-	struct srn_conn_params conn = conn_params(raw, &self);
+	struct srn_conn_params conn = conn_params(raw, &self, true);
 
+	conn.itself = true;
 	start_or_fail(raw, &conn);
 }
 
@@ -289,14 +292,15 @@ static void wait_reply(struct srn_raw *raw)
 	const struct srn_mpa_frame *f = &raw->peer.frame;
 	int ret = srn_handshake_read(&raw->peer, raw->sock, true);
 	struct srn_conn_params conn;
+	struct srn_bring_up b;
 
 	if (ret == -EAGAIN)
 		return;
-	if (ret || f->reject || !is_such_frame(f) || !frame_names_us(raw, &raw->peer)) {
+	if (ret || f->reject || !is_such_frame(f) || !frame_names_us(raw, &raw->peer, &b)) {
 		attempt_failed(raw);
 		return;
 	}
-	conn = conn_params(raw, f);
+	conn = conn_params(raw, f, b.answers);
 	conn.initiator = true;
 	conn.rtr = SRN_RTR_WRITE;
 	start_or_fail(raw, &conn);
@@ -584,9 +588,10 @@ static bool comes_from_peer(const struct srn_raw *raw, struct socket *sock)
 	       same_host(&local, &raw->local) && same_host(&remote, &raw->remote);
 }
 
-static bool accept(struct srn_raw *raw, struct socket *sock, const struct srn_handshake *request)
+static bool accept(struct srn_raw *raw, struct socket *sock, const struct srn_handshake *request,
+		   bool answers)
 {
-	struct srn_conn_params conn = conn_params(raw, &request->frame);
+	struct srn_conn_params conn = conn_params(raw, &request->frame, answers);
 	struct srn_mpa_frame f = our_frame(raw, true);
 
 	conn.hold_tx = SRN_HOLD;
@@ -619,7 +624,7 @@ static bool offer(struct srn_device *dev, struct socket *sock,
 		if (!comes_from_peer(raw, sock))
 			goto out;
 		*reason = NULL;
-		taken = same_pair(raw, &b) && accept(raw, sock, request);
+		taken = same_pair(raw, &b) && accept(raw, sock, request, b.answers);
 	}
 out:
 	mutex_unlock(&raw->lock);
@@ -658,6 +663,7 @@ static struct srn_raw *raw_new(struct srn_qp *qp, const struct ib_qp_attr *attr)
 	raw->qp = qp;
 	raw->crc = READ_ONCE(qp->dev->crc);
 	raw->markers = READ_ONCE(qp->dev->markers);
+	raw->answers = READ_ONCE(qp->dev->greeting);
 	raw->port = READ_ONCE(qp->dev->raw_port);
 	raw->delay = MIN_DELAY;
 	raw->attr = *attr;

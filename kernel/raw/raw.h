@@ -71,6 +71,7 @@ struct srn_raw {
 	unsigned long deadline;		/* of CONNECTING or WAIT_REPLY, in jiffies */
 	bool crc;			/* our frame asks for CRC */
 	bool markers;			/* our frame asks for markers */
+	bool answers;			/* our frame says that we tell what we have placed */
 	unsigned long delay;		/* before the next attempt, in jiffies */
 	bool gone;			/* ESTABLISHED: the peer has closed it, or it is broken */
 	unsigned long sends_since;	/* when sends were first seen to wait; 0: they were not */

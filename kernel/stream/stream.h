@@ -176,17 +176,16 @@ struct srn_stream {
 	struct delayed_work tx_work;
 	struct timer_list hold_timer;
 
+	/* Receive: fields of the receiver. Those before @parser fill a line. */
 	struct delayed_work rx_work;	/* receives again, see srn_rx_again() */
-
-	/* Receive: fields of the receiver. */
-	struct srn_fpdu_parser parser ____cacheline_aligned;
+	struct srn_tally rx_tally;
 	bool rx_stopped;
 	bool rx_starved;		/* input waits in the socket until @rx_event has memory */
 	bool rx_held;			/* the layer above keeps segments, see ->rx_resume */
 	bool rx_more;			/* it has not let all go on that may */
 	u8 rx_event;			/* event without memory: enum srn_fpdu_event_type */
+	struct srn_fpdu_parser parser ____cacheline_aligned;
 	u32 rx_wanted;			/* bytes at hand that have to be reassembled */
-	struct srn_tally rx_tally;
 };
 
 void srn_stream_init(struct srn_stream *s, const struct srn_stream_ops *ops,

@@ -7,6 +7,7 @@
 #define MAGIC		0x73726e51	/* "srnQ" */
 #define VERSION		1
 #define FLAG_SQ_PSN	0x01
+#define FLAG_ANSWERS	0x02
 
 struct wire_bring_up {
 	__be32 magic;
@@ -41,6 +42,7 @@ int srn_bring_up_get(const u8 *bytes, u32 len, struct srn_bring_up *b)
 	if (be32_to_cpu(w.magic) != MAGIC || w.version < VERSION)
 		return -EPROTO;
 	b->has_sq_psn = w.flags & FLAG_SQ_PSN;
+	b->answers = w.flags & FLAG_ANSWERS;
 	memcpy(b->source_gid, w.source_gid, SRN_GID_LEN);
 	memcpy(b->dest_gid, w.dest_gid, SRN_GID_LEN);
 	b->source_qpn = be32_to_cpu(w.source_qpn);
@@ -60,7 +62,7 @@ void srn_bring_up_put(u8 *out, const struct srn_bring_up *b)
 	struct wire_bring_up w = {
 		.magic = cpu_to_be32(MAGIC),
 		.version = VERSION,
-		.flags = b->has_sq_psn ? FLAG_SQ_PSN : 0,
+		.flags = (b->has_sq_psn ? FLAG_SQ_PSN : 0) | (b->answers ? FLAG_ANSWERS : 0),
 		.source_qpn = cpu_to_be32(b->source_qpn),
 		.dest_qpn = cpu_to_be32(b->dest_qpn),
 		.sq_psn = cpu_to_be32(b->has_sq_psn ? b->sq_psn : 0),

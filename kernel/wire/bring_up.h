@@ -14,6 +14,7 @@
 /* One end's view. Sequence numbers have no use but to tell one pair of queue pairs from another. */
 struct srn_bring_up {
 	bool has_sq_psn;	/* the sender knows its @sq_psn: it is in RTS */
+	bool answers;		/* the sender tells what it has placed, see wire/greeting.h */
 	u8 source_gid[SRN_GID_LEN];	/* of who sends this */
 	u8 dest_gid[SRN_GID_LEN];
 	u32 source_qpn;

@@ -3,7 +3,8 @@
  * How two softrnics recognise each other.
  *
  * STag: 24 bits of MAGIC, then the kind. Offset: 16 bits of features, then 48 bits: the nonce of a
- * HELLO; 24 bits of proof and 24 of nonce of an ANSWER; the proof of a CONFIRM.
+ * HELLO; 24 bits of proof and 24 of nonce of an ANSWER; the proof of a CONFIRM. Offset of ASK and
+ * PLACED: 32 bits of proof, then the index.
  */
 #include "greeting.h"
 
@@ -45,6 +46,7 @@ void srn_greeting_begin(struct srn_greeting *g, bool initiator, u16 features, u6
 {
 	*g = (struct srn_greeting) {
 		.expected = initiator ? SRN_GREETING_ANSWER : SRN_GREETING_HELLO,
+		.initiator = initiator,
 		.features = features,
 		.nonce = nonce & (initiator ? BITS_48 : BITS_24),
 	};
@@ -111,4 +113,51 @@ void srn_greeting_put(const struct srn_greeting *g, enum srn_greeting_kind kind,
 		value = confirm_proof(g->nonce, g->peer_nonce);
 	*stag = MAGIC | kind;
 	*to = (u64)g->features << FEATURES_SHIFT | value;
+}
+
+static u32 index_proof(const struct srn_greeting *g)
+{
+	return mix(g->initiator ? g->nonce : g->peer_nonce) >> 32;
+}
+
+/**
+ * srn_greeting_take_index - take a Write without payload that may carry an index
+ * @g: greeting
+ * @stag: its STag
+ * @to: its offset
+ * @index: result
+ *
+ * Any context.
+ *
+ * Return: SRN_GREETING_ASK or SRN_GREETING_PLACED; otherwise SRN_GREETING_NONE.
+ */
+enum srn_greeting_kind srn_greeting_take_index(const struct srn_greeting *g, u32 stag, u64 to,
+					       u32 *index)
+{
+	enum srn_greeting_kind kind = stag & ~MAGIC_MASK;
+
+	if ((stag & MAGIC_MASK) != MAGIC ||
+	    (kind != SRN_GREETING_ASK && kind != SRN_GREETING_PLACED) ||
+	    !(g->features & SRN_FEATURE_PLACED) || g->expected == SRN_GREETING_HELLO ||
+	    to >> 32 != index_proof(g))
+		return SRN_GREETING_NONE;
+	*index = to;
+	return kind;
+}
+
+/**
+ * srn_greeting_put_index - STag and offset of a message that carries an index
+ * @g: greeting of an initiator, or one that has taken a HELLO
+ * @kind: SRN_GREETING_ASK or SRN_GREETING_PLACED
+ * @index: the index
+ * @stag: result
+ * @to: result
+ *
+ * Any context.
+ */
+void srn_greeting_put_index(const struct srn_greeting *g, enum srn_greeting_kind kind, u32 index,
+			    u32 *stag, u64 *to)
+{
+	*stag = MAGIC | kind;
+	*to = (u64)index_proof(g) << 32 | index;
 }

@@ -15,6 +15,9 @@
  *	take: put CONFIRM
  *	agreed			take: agreed
  *
+ * From the initiator's greeting on, a Write without payload may also carry an index: ASK and
+ * PLACED, of either end. Their proof depends on the initiator's nonce.
+ *
  * Pure functions; the receiver of the stream takes, its transmitter puts.
  */
 #ifndef SRN_WIRE_GREETING_H
@@ -25,6 +28,7 @@
 /* Features that a softrnic may offer. */
 #define SRN_FEATURE_LARGE_FPDUS	0x0001	/* it receives FPDUs that exceed a TCP segment */
 #define SRN_FEATURE_RNR		0x0002	/* its messages may wait for a receive */
+#define SRN_FEATURE_PLACED	0x0004	/* it tells what it has placed */
 
 /* What a Write without payload says to a softrnic. */
 enum srn_greeting_kind {
@@ -32,10 +36,13 @@ enum srn_greeting_kind {
 	SRN_GREETING_HELLO,
 	SRN_GREETING_ANSWER,
 	SRN_GREETING_CONFIRM,
+	SRN_GREETING_ASK,	/* has all up to here been placed? */
+	SRN_GREETING_PLACED,	/* all up to there has been placed */
 };
 
 struct srn_greeting {
 	u8 expected;		/* enum srn_greeting_kind that the peer may send next */
+	bool initiator;		/* this end greets */
 	u16 features;		/* offered to the peer; once it has answered: agreed on */
 	u64 nonce;		/* this end's: 48 bits of an initiator, 24 of a responder */
 	u64 peer_nonce;
@@ -45,5 +52,9 @@ void srn_greeting_begin(struct srn_greeting *g, bool initiator, u16 features, u6
 enum srn_greeting_kind srn_greeting_take(struct srn_greeting *g, u32 stag, u64 to);
 void srn_greeting_put(const struct srn_greeting *g, enum srn_greeting_kind kind, u32 *stag,
 		      u64 *to);
+enum srn_greeting_kind srn_greeting_take_index(const struct srn_greeting *g, u32 stag, u64 to,
+					       u32 *index);
+void srn_greeting_put_index(const struct srn_greeting *g, enum srn_greeting_kind kind, u32 index,
+			    u32 *stag, u64 *to);
 
 #endif /* SRN_WIRE_GREETING_H */

@@ -359,6 +359,36 @@ TEST_F(Raw, SendsWaitForReceives) {
     }
 }
 
+// And not before that.
+TEST_F(Raw, ASendCompletesWhenItIsReceived) {
+    end a(dev), b(dev);
+    for (end* e : {&a, &b}) ASSERT_EQ(e->to_init(), 0);
+    ASSERT_EQ(a.to_rtr(b.number(), b.psn()), 0);
+    ASSERT_EQ(b.to_rtr(a.number(), a.psn()), 0);
+    for (end* e : {&a, &b}) ASSERT_EQ(e->to_rts(), 0);
+    ASSERT_EQ(a.post(IBV_WR_SEND, 1), 0);
+    EXPECT_FALSE(a.completion(1s));
+    ASSERT_EQ(b.post_receive(3), 0);
+    const auto sent = completion_of(a, 1);
+    ASSERT_TRUE(sent);
+    EXPECT_EQ(sent->status, IBV_WC_SUCCESS) << ibv_wc_status_str(sent->status);
+}
+
+TEST_F(Raw, ASendToItselfWaitsForItsReceive) {
+    end a(dev);
+    ASSERT_EQ(a.to_init(), 0);
+    ASSERT_EQ(a.to_rtr(a.number(), a.psn()), 0);
+    ASSERT_EQ(a.to_rts(), 0);
+    ASSERT_EQ(a.post(IBV_WR_SEND, 1), 0);
+    EXPECT_FALSE(a.completion(1s));
+    ASSERT_EQ(a.post_receive(3), 0);
+    const auto received = a.completion(), sent = a.completion();
+    ASSERT_TRUE(received && sent);
+    EXPECT_EQ(received->wr_id + sent->wr_id, 4);
+    for (const auto& wc : {received, sent})
+        EXPECT_EQ(wc->status, IBV_WC_SUCCESS) << ibv_wc_status_str(wc->status);
+}
+
 // All orders of the four steps, many times, with the work posted as soon as it can be.
 TEST_F(Raw, AnyOrderOfSteps) {
     const char* rounds = std::getenv("SRN_RAW_ROUNDS");

@@ -309,6 +309,19 @@ greeting confirmation_of(const greeting& hello, const greeting& answer) {
             .value = mixed(mixed(hello.value) + (answer.value & low_bits(24))) & low_bits(48)};
 }
 
+segment make_placement(const placement& p, const greeting& hello) {
+    const std::uint64_t proof = mixed(hello.value) >> 32;
+    return make_write(greeting::magic | p.what, proof << 32 | p.index, {});
+}
+
+placement decode_placement(const segment& s, const greeting& hello) {
+    const placement p{.what = static_cast<std::uint8_t>(s.stag & 0xff),
+                      .index = static_cast<std::uint32_t>(s.to)};
+    if (s != make_placement(p, hello))
+        throw std::runtime_error("neither question nor answer: " + describe(s));
+    return p;
+}
+
 segment make_read_request(std::uint32_t msn, const read_request& r) {
     return {.opcode = op::read_request, .qn = 1, .msn = msn, .payload = encode(r)};
 }

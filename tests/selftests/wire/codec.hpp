@@ -134,7 +134,8 @@ atomic_request decode_atomic_request(byte_view payload);
 struct greeting {
     enum kind : std::uint8_t { hello = 1, answer = 2, confirm = 3 };
     static constexpr std::uint32_t magic = 0x73724700;
-    static constexpr std::uint16_t large_fpdus = 1, rnr = 2, all = large_fpdus | rnr;
+    static constexpr std::uint16_t large_fpdus = 1, rnr = 2, placed = 4,
+                                   all = large_fpdus | rnr | placed;
 
     std::uint8_t what = hello;
     std::uint16_t features = all;
@@ -149,6 +150,20 @@ greeting decode_greeting(const segment& s);
 /// What a responder with this nonce answers, and how an initiator confirms that.
 greeting answer_to(const greeting& hello, std::uint32_t nonce, std::uint16_t features);
 greeting confirmation_of(const greeting& hello, const greeting& answer);
+
+/// How a softrnic asks what its peer has placed, and is told. The proof depends on the initiator's
+/// nonce.
+struct placement {
+    enum kind : std::uint8_t { ask = 4, placed = 5 };
+
+    std::uint8_t what = ask;
+    std::uint32_t index = 0;
+
+    friend bool operator==(const placement&, const placement&) = default;
+};
+segment make_placement(const placement& p, const greeting& hello);
+/// Throws std::runtime_error for what is none.
+placement decode_placement(const segment& s, const greeting& hello);
 
 /// Valid messages of one segment.
 segment make_send(std::uint32_t msn, bytes payload, std::uint8_t opcode = op::send,

@@ -45,6 +45,18 @@ TEST(BringUp, Literal) {
     EXPECT_EQ(encode(example()), literal);
 }
 
+TEST(BringUp, TellsThatItAnswers) {
+    srn_bring_up b = example();
+    b.answers = true;
+    const byte_vector bytes = encode(b);
+    EXPECT_EQ(bytes[5], 0x03);
+    srn_bring_up got{};
+    ASSERT_EQ(decode(bytes, &got), 0);
+    EXPECT_TRUE(got.answers);
+    ASSERT_EQ(decode(literal, &got), 0);
+    EXPECT_FALSE(got.answers);
+}
+
 TEST(BringUp, UnknownSequenceNumberIsNotTold) {
     srn_bring_up b = example();
     b.has_sq_psn = false;

@@ -117,4 +117,71 @@ TEST_F(Greeting, OneThatDoesNotTakePartExpectsNothing) {
     EXPECT_EQ(take(none, {0x73724700, 0}), SRN_GREETING_NONE);
 }
 
+/// Both ends offer to tell what they have placed.
+class Indices : public ::testing::Test {
+protected:
+    Indices() {
+        srn_greeting_begin(&initiator, true, SRN_FEATURE_PLACED, initiator_nonce);
+        srn_greeting_begin(&responder, false, SRN_FEATURE_PLACED, responder_nonce);
+    }
+
+    void greet() {
+        empty_write hello;
+        srn_greeting_put(&initiator, SRN_GREETING_HELLO, &hello.stag, &hello.to);
+        EXPECT_EQ(srn_greeting_take(&responder, hello.stag, hello.to), SRN_GREETING_HELLO);
+    }
+
+    static empty_write put(const srn_greeting& g, srn_greeting_kind kind, std::uint32_t index) {
+        empty_write w;
+        srn_greeting_put_index(&g, kind, index, &w.stag, &w.to);
+        return w;
+    }
+    static srn_greeting_kind take(const srn_greeting& g, const empty_write& w,
+                                  std::uint32_t* index) {
+        return srn_greeting_take_index(&g, w.stag, w.to, index);
+    }
+
+    srn_greeting initiator{};
+    srn_greeting responder{};
+    std::uint32_t index = 0;
+};
+
+TEST_F(Indices, AreUnderstoodByTheOtherEnd) {
+    greet();
+    const empty_write question = put(initiator, SRN_GREETING_ASK, 0xfedcba98);
+    EXPECT_EQ(question.stag, 0x73724704U);
+    EXPECT_EQ(take(responder, question, &index), SRN_GREETING_ASK);
+    EXPECT_EQ(index, 0xfedcba98U);
+    EXPECT_EQ(take(initiator, put(responder, SRN_GREETING_PLACED, 7), &index), SRN_GREETING_PLACED);
+    EXPECT_EQ(index, 7U);
+    EXPECT_EQ(take(initiator, put(responder, SRN_GREETING_ASK, 8), &index), SRN_GREETING_ASK);
+    EXPECT_EQ(take(responder, put(initiator, SRN_GREETING_PLACED, 9), &index), SRN_GREETING_PLACED);
+}
+
+TEST_F(Indices, EachBitOfTheProofCounts) {
+    greet();
+    const empty_write right = put(initiator, SRN_GREETING_ASK, 1);
+    for (unsigned bit = 32; bit < 64; ++bit) {
+        SCOPED_TRACE(bit);
+        EXPECT_EQ(take(responder, {right.stag, right.to ^ std::uint64_t{1} << bit}, &index),
+                  SRN_GREETING_NONE);
+    }
+    for (unsigned bit = 1; bit < 32; ++bit) {
+        SCOPED_TRACE(bit);
+        EXPECT_EQ(take(responder, {right.stag ^ 1U << bit, right.to}, &index), SRN_GREETING_NONE);
+    }
+}
+
+TEST_F(Indices, NotBeforeTheGreeting) {
+    EXPECT_EQ(take(responder, put(initiator, SRN_GREETING_ASK, 1), &index), SRN_GREETING_NONE);
+    // Nor one that guesses the nonce of nobody.
+    EXPECT_EQ(take(responder, put(responder, SRN_GREETING_ASK, 1), &index), SRN_GREETING_NONE);
+}
+
+TEST_F(Indices, NotIfTheFeatureWasNotOffered) {
+    srn_greeting_begin(&responder, false, 0, responder_nonce);
+    greet();
+    EXPECT_EQ(take(responder, put(initiator, SRN_GREETING_ASK, 1), &index), SRN_GREETING_NONE);
+}
+
 }  // namespace

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Placed completions, see placed.h.
+ */
+#include <linux/hrtimer.h>
+#include <linux/slab.h>
+
+#include "../compat/compat.h"
+#include "../stream/tx.h"
+#include "message.h"
+#include "placed.h"
+#include "rnr.h"
+
+/* How long an answer waits for a message that it may ride with. */
+#define RIDE_NS		(50 * NSEC_PER_USEC)
+/* Most messages that have to follow an answer closely before answers wait again. */
+#define MAX_DOUBT	64
+
+/**
+ * struct srn_ride - answers that wait for a message to ride with
+ * @qp: queue pair
+ * @timer: sends what nothing has come for
+ * @lock: protects what follows; a leaf
+ * @rides: answers wait
+ * @running: the timer has been started
+ * @seen: number of questions when the timer was started, or looked last
+ * @doubt: messages that have to follow an answer closely before answers wait again
+ * @penalty: @doubt after the next answer for which no message comes in time
+ * @left_at: when the last answer left alone, in ns
+ */
+struct srn_ride {
+	struct srn_qp *qp;
+	struct hrtimer timer;
+	spinlock_t lock;	/* of what follows */
+	bool rides;
+	bool running;
+	u32 seen;
+	u32 doubt;
+	u32 penalty;
+	u64 left_at;
+};
+
+/**
+ * srn_placed_begin - prepare for the first message of a connection
+ * @qp: queue pair whose stream has not started
+ * @await: it is known already that the peer answers
+ *
+ * Context: process.
+ */
+void srn_placed_begin(struct srn_qp *qp, bool await)
+{
+	qp->tx.asked = qp->sq.next;
+	qp->tx.signaled = qp->sq.next;
+	qp->sq.placed = qp->sq.next;
+	qp->sq.await_placement = await;
+}
+
+/**
+ * srn_placed_await - the peer answers: completions wait from now on
+ * @qp: queue pair; the caller kicks the transmitter
+ *
+ * Context: the receiver.
+ */
+void srn_placed_await(struct srn_qp *qp)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->sq.lock, flags);
+	qp->sq.await_placement = true;
+	spin_unlock_irqrestore(&qp->sq.lock, flags);
+}
+
+static void take_answer(struct srn_qp *qp, u32 index)
+{
+	struct srn_sq *sq = &qp->sq;
+	unsigned long flags;
+
+	spin_lock_irqsave(&sq->lock, flags);
+	if ((s32)(index - sq->placed) > 0 && (s32)(READ_ONCE(qp->tx.asked) - index) >= 0)
+		sq->placed = index;
+	spin_unlock_irqrestore(&sq->lock, flags);
+	qp->rx.notify_send = true;
+}
+
+/* Nobody has sent anything for a while: the answer leaves alone. */
+static enum hrtimer_restart look(struct hrtimer *timer)
+{
+	struct srn_ride *ride = container_of(timer, struct srn_ride, timer);
+	struct srn_qp *qp = ride->qp;
+	u32 asks = READ_ONCE(qp->tx.asks), answered = READ_ONCE(qp->tx.asks_answered);
+	bool late, again;
+
+	spin_lock(&ride->lock);
+	late = (s32)(ride->seen - answered) > 0;
+	again = !late && asks != answered;
+	ride->seen = asks;
+	ride->running = again;
+	if (late) {
+		ride->rides = false;
+		ride->doubt = ride->penalty;
+		ride->penalty = min(2 * ride->penalty + 1, MAX_DOUBT);
+	}
+	spin_unlock(&ride->lock);
+	if (late)
+		srn_tx_kick_async(&qp->stream);
+	if (!again)
+		return HRTIMER_NORESTART;
+	hrtimer_forward_now(timer, ns_to_ktime(RIDE_NS));
+	return HRTIMER_RESTART;
+}
+
+static struct srn_ride *create_ride(struct srn_qp *qp)
+{
+	struct srn_ride *ride = kzalloc(sizeof(*ride), GFP_ATOMIC | __GFP_NOWARN);
+
+	if (!ride)
+		return NULL;
+	ride->qp = qp;
+	ride->rides = true;
+	spin_lock_init(&ride->lock);
+	srn_compat_timer_setup(&ride->timer, look);
+	return ride;
+}
+
+/* Return: true if the answer waits for a message. */
+static bool waits_for_ride(struct srn_qp *qp)
+{
+	struct srn_ride *ride = qp->rx.ride;
+	bool rides;
+
+	if (!ride) {
+		ride = create_ride(qp);
+		/* Release: the transmitter looks for it. */
+		smp_store_release(&qp->rx.ride, ride);
+	}
+	if (!ride)
+		return false;
+	spin_lock(&ride->lock);
+	rides = ride->rides;
+	if (rides && !ride->running) {
+		ride->running = true;
+		ride->seen = qp->tx.asks;
+		hrtimer_start(&ride->timer, ns_to_ktime(RIDE_NS), HRTIMER_MODE_REL_SOFT);
+	}
+	spin_unlock(&ride->lock);
+	return rides;
+}
+
+/**
+ * srn_placed_asked - all that came before a question is placed
+ * @qp: queue pair
+ * @index: what to answer
+ *
+ * Context: the receiver.
+ */
+void srn_placed_asked(struct srn_qp *qp, u32 index)
+{
+	WRITE_ONCE(qp->tx.ask_index, index);
+	/* Release: pairs with srn_placed_answer(). */
+	smp_store_release(&qp->tx.asks, qp->tx.asks + 1);
+	if (!waits_for_ride(qp))
+		srn_tx_kick_async(&qp->stream);
+}
+
+/**
+ * srn_placed_received - a Write without payload has come
+ * @qp: queue pair
+ *
+ * Context: the receiver.
+ *
+ * Return: true if it was a question, or an answer.
+ */
+bool srn_placed_received(struct srn_qp *qp)
+{
+	const struct srn_rdmap_header *h = &qp->rx.header;
+	u32 index;
+
+	switch (srn_greeting_take_index(&qp->rx.greeting, h->stag, h->to, &index)) {
+	case SRN_GREETING_ASK:
+		/* What came before the question may wait for a receive. */
+		if (qp->rx.waits)
+			srn_rnr_asked(qp, index);
+		else
+			srn_placed_asked(qp, index);
+		return true;
+	case SRN_GREETING_PLACED:
+		take_answer(qp, index);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Is there something to ask? While there is always more to send, each quarter of the queue is. */
+static bool may_ask(const struct srn_qp *qp, bool idle)
+{
+	const struct srn_sq *sq = &qp->sq;
+
+	/* Acquire: the greeting is valid. */
+	return READ_ONCE(sq->await_placement) && smp_load_acquire(&qp->tx.may_ask) &&
+	       (s32)(qp->tx.signaled - qp->tx.asked) > 0 &&
+	       (idle || sq->next - qp->tx.asked >= sq->depth / 4);
+}
+
+static void say(struct srn_qp *qp, struct srn_tx_msg *msg, enum srn_greeting_kind kind, u32 index)
+{
+	msg->opcode = SRN_OP_WRITE;
+	srn_message_bytes(qp, msg, NULL, 0);
+	srn_greeting_put_index(&qp->rx.greeting, kind, index, &msg->stag, &msg->to);
+}
+
+static void ask(struct srn_qp *qp, struct srn_tx_msg *msg)
+{
+	WRITE_ONCE(qp->tx.asked, qp->sq.next);
+	say(qp, msg, SRN_GREETING_ASK, qp->sq.next);
+}
+
+static void answer(struct srn_qp *qp, struct srn_tx_msg *msg)
+{
+	/* Acquire: pairs with srn_placed_asked(). */
+	u32 asks = smp_load_acquire(&qp->tx.asks);
+	/* Acquire: pairs with waits_for_ride(). */
+	struct srn_ride *ride = smp_load_acquire(&qp->rx.ride);
+
+	WRITE_ONCE(qp->tx.asks_answered, asks);
+	qp->tx.answered = true;
+	if (ride && !READ_ONCE(ride->rides)) {
+		ride->left_at = ktime_get_ns();
+		qp->tx.answered_alone = true;
+	}
+	say(qp, msg, SRN_GREETING_PLACED, READ_ONCE(qp->tx.ask_index));
+}
+
+/**
+ * srn_placed_is_due - is it time to answer or to ask, whatever else there is to send?
+ * @qp: queue pair that is not within a message
+ *
+ * A peer that always asks gets every second turn.
+ *
+ * Context: the active transmitter.
+ */
+bool srn_placed_is_due(struct srn_qp *qp)
+{
+	bool answered = qp->tx.answered;
+
+	qp->tx.answered = false;
+	return (srn_placed_is_asked(qp) && !answered) || may_ask(qp, false);
+}
+
+/**
+ * srn_placed_next - transmit what is due
+ * @qp: queue pair for which srn_placed_is_due() was true
+ * @msg: the message
+ *
+ * Context: the active transmitter.
+ *
+ * Return: SRN_TX_MESSAGE.
+ */
+enum srn_tx_verdict srn_placed_next(struct srn_qp *qp, struct srn_tx_msg *msg)
+{
+	if (may_ask(qp, false))
+		ask(qp, msg);
+	else
+		answer(qp, msg);
+	return SRN_TX_MESSAGE;
+}
+
+/**
+ * srn_placed_idle - transmit an answer, or a question, if there is nothing else to send
+ * @qp: queue pair that is not within a message
+ * @msg: the message
+ *
+ * Context: the active transmitter.
+ *
+ * Return: false if there is neither.
+ */
+bool srn_placed_idle(struct srn_qp *qp, struct srn_tx_msg *msg)
+{
+	if (srn_placed_is_asked(qp))
+		answer(qp, msg);
+	else if (may_ask(qp, true))
+		ask(qp, msg);
+	else
+		return false;
+	return true;
+}
+
+/**
+ * srn_placed_followed - a message of the consumer comes behind an answer that did not wait for it
+ * @qp: queue pair for which tx.answered_alone is true
+ *
+ * Context: the active transmitter, bottom halves disabled.
+ */
+void srn_placed_followed(struct srn_qp *qp)
+{
+	struct srn_ride *ride = qp->rx.ride;
+
+	qp->tx.answered_alone = false;
+	if (ktime_get_ns() - ride->left_at > RIDE_NS)
+		return;
+	spin_lock(&ride->lock);
+	if (ride->doubt)
+		ride->doubt--;
+	else
+		ride->rides = true;
+	spin_unlock(&ride->lock);
+}
+
+/**
+ * srn_placed_exit - answer nothing any more
+ * @qp: queue pair whose stream has been stopped
+ *
+ * Context: process, sleeps.
+ */
+void srn_placed_exit(struct srn_qp *qp)
+{
+	struct srn_ride *ride = qp->rx.ride;
+
+	if (!ride)
+		return;
+	hrtimer_cancel(&ride->timer);
+	kfree(ride);
+	qp->rx.ride = NULL;
+}

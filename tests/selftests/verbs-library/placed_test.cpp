@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// Placed completions: with the link's setting, a signaled Send or Write completes when the peer has
+// placed it.
+#include <algorithm>
+#include <cstring>
+
+#include "data.hpp"
+#include "fixture.hpp"
+#include "settings.hpp"
+
+namespace verbs_test {
+namespace {
+
+using softrnic::access;
+using softrnic::send_flag;
+
+constexpr access rights = access::local_write | access::remote_write | access::remote_read;
+
+class Placed : public ::testing::Test {
+protected:
+    /// Both ends have recognised each other.
+    static pair connect(const pair_options& options = {}) {
+        pair ends = connect_pair(options);
+        // The greeting is behind that, in both directions.
+        for (int i = 0; i < 2; ++i) back_and_forth(ends, 0);
+        return ends;
+    }
+    static void back_and_forth(pair& ends, std::uint64_t id) {
+        for (softrnic::connection* end : {&ends.client, &ends.server})
+            must(end->qp().recv(softrnic::no_slices, id));
+        must(ends.client.qp().send(softrnic::no_slices, {.id = id}));
+        expect_good(next(ends.server.recv_cq()), id, IBV_WC_RECV);
+        must(ends.server.qp().send(softrnic::no_slices, {.id = id}));
+        // They share a completion queue, and either may come first.
+        for (const ibv_wc& wc : next(ends.client.send_cq(), 2)) expect_good(wc, id, wc.opcode);
+        expect_good(next(ends.server.send_cq()), id, IBV_WC_SEND);
+    }
+
+private:
+    support::link_setting placed_{ibv_get_device_name(device().native()->device),
+                                  "placed_completions", true};
+};
+
+// At the moment of the completion the data is there.
+TEST_F(Placed, AWriteIsThereWhenItCompletes) {
+    constexpr std::uint32_t size = 40'000;
+    pair ends = connect();
+    softrnic::buffer from =
+        must(softrnic::buffer::create(ends.client.domain(), size, access::none));
+    const softrnic::buffer to = must(softrnic::buffer::create(ends.server.domain(), size, rights));
+    for (int i = 1; i <= 300; ++i) {
+        std::ranges::fill(from.bytes(), std::byte(i));
+        must(ends.client.qp().write(from.sub(0, size), to.remote()));
+        expect_good(next(ends.client.send_cq()), 0, IBV_WC_RDMA_WRITE);
+        ASSERT_EQ(std::memcmp(from.bytes().data(), to.bytes().data(), size), 0) << i;
+    }
+}
+
+TEST_F(Placed, ASendCompletesWhenItIsReceived) {
+    pair ends = connect();
+    must(ends.client.qp().send(softrnic::no_slices, {.id = 1}));
+    must(ends.client.qp().send(softrnic::no_slices, {.id = 2}));
+    expect_quiet(ends.client.send_cq());
+    must(ends.server.qp().recv(softrnic::no_slices, 11));
+    expect_good(next(ends.server.recv_cq()), 11, IBV_WC_RECV);
+    must(ends.server.qp().recv(softrnic::no_slices, 12));
+    expect_good(next(ends.server.recv_cq()), 12, IBV_WC_RECV);
+    expect_good(next(ends.client.send_cq()), 1, IBV_WC_SEND);
+    expect_good(next(ends.client.send_cq()), 2, IBV_WC_SEND);
+}
+
+TEST_F(Placed, AWriteWithImmediateCompletesWhenItIsReceived) {
+    pair ends = connect();
+    const softrnic::buffer to = must(softrnic::buffer::create(ends.server.domain(), 8, rights));
+    const softrnic::buffer from =
+        must(softrnic::buffer::create(ends.client.domain(), 8, access::none));
+    must(ends.client.qp().write_with_immediate(from.sub(0, 8), to.remote(), 7, {.id = 1}));
+    expect_quiet(ends.client.send_cq());
+    must(ends.server.qp().recv(softrnic::no_slices, 11));
+    expect_good(next(ends.server.recv_cq()), 11, IBV_WC_RECV_RDMA_WITH_IMM);
+    expect_good(next(ends.client.send_cq()), 1, IBV_WC_RDMA_WRITE);
+}
+
+// Many more than the send queue holds, signaled each, seldom, and never but for the last one.
+TEST_F(Placed, Streams) {
+    constexpr std::uint32_t depth = 16, count = 4000;
+    pair ends = connect({.client = {.max_send_wr = depth}});
+    const softrnic::buffer to = must(softrnic::buffer::create(ends.server.domain(), 8, rights));
+    const softrnic::buffer from =
+        must(softrnic::buffer::create(ends.client.domain(), 8, access::none));
+    for (const std::uint32_t period : {1U, 7U, depth}) {
+        std::uint32_t outstanding = 0;
+        for (std::uint32_t i = 1; i <= count; ++i) {
+            const bool signaled = i % period == 0 || i == count;
+            if (outstanding == depth / period) {
+                next(ends.client.send_cq());
+                --outstanding;
+            }
+            must(ends.client.qp().write(
+                from.sub(0, 8), to.remote(),
+                {.id = i, .flags = signaled ? send_flag::signaled : send_flag::none}));
+            outstanding += signaled ? 1U : 0U;
+        }
+        next(ends.client.send_cq(), outstanding);
+    }
+}
+
+// Each message is answered by one of the other end, with which the answer to its question rides.
+TEST_F(Placed, BackAndForth) {
+    pair ends = connect();
+    for (std::uint64_t i = 0; i < 500; ++i) back_and_forth(ends, i);
+}
+
+TEST_F(Placed, WhatNobodyReceivedFails) {
+    pair ends = connect();
+    must(ends.client.qp().send(softrnic::no_slices, {.id = 1}));
+    expect_quiet(ends.client.send_cq());
+    ends.server = softrnic::connection();
+    expect_status(next(ends.client.send_cq()), 1, IBV_WC_WR_FLUSH_ERR);
+}
+
+// Whoever closes first tells the other end before that what it has received.
+TEST_F(Placed, BothEndsCloseAtOnce) {
+    for (int i = 0; i < 20; ++i) {
+        pair ends = connect();
+        must(ends.server.qp().recv(softrnic::no_slices, 11));
+        must(ends.client.qp().send(softrnic::no_slices, {.id = 1}));
+        expect_good(next(ends.server.recv_cq()), 11, IBV_WC_RECV);
+        must(ends.server.disconnect());
+        must(ends.client.disconnect());
+        expect_good(next(ends.client.send_cq()), 1, IBV_WC_SEND);
+    }
+}
+
+}  // namespace
+}  // namespace verbs_test

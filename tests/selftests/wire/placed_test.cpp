@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// Placed completions: the verbs side asks what the peer has placed, and answers when it is asked.
+#include <algorithm>
+
+#include "framing.hpp"
+
+namespace wirepeer {
+namespace {
+
+using softrnic::send_flag;
+
+constexpr std::uint32_t their_stag = 0xa1b2c3d4;
+
+/// Connections of the verbs side wait for answers.
+class Asks : public ::testing::Test {
+protected:
+    /// The peer is a softrnic: it has answered the greeting.
+    session connect() {
+        session s(usual_options(role::responder));
+        hello_ = s.hello.value();
+        s.wire.send(make_greeting(answer_to(hello_, 1, greeting::all)));
+        EXPECT_EQ(decode_greeting(s.wire.read_segment()).what, greeting::confirm);
+        return s;
+    }
+
+    static void write(session& s, std::uint64_t id, send_flag flags = send_flag::signaled) {
+        must(s.end.qp().write(arena::get().outbox(pattern(8)), {.length = 8, .rkey = their_stag},
+                              {.id = id, .flags = flags}));
+    }
+    static void expect_write(const session& s) {
+        EXPECT_EQ(describe(s.wire.read_segment()), describe(make_write(their_stag, 0, pattern(8))));
+    }
+    /// Return: the index that it asks about.
+    [[nodiscard]] std::uint32_t asked(const session& s) const {
+        const placement p = decode_placement(s.wire.read_segment(), hello_);
+        EXPECT_EQ(p.what, placement::ask);
+        return p.index;
+    }
+    void answer(const session& s, std::uint32_t index) const {
+        s.wire.send(make_placement({placement::placed, index}, hello_));
+    }
+    void expect_no_completion(session& s) {
+        // What the verbs side receives comes behind what has been sent to it.
+        s.wire.send(make_send(++received_, pattern(1)));
+        s.expect_receive(received_, 1);
+    }
+
+private:
+    std::uint32_t received_ = 0;
+    link_setting placed_{"placed_completions", true};
+    greeting hello_;
+};
+
+TEST_F(Asks, behind_signaled_work) {
+    session s = connect();
+    write(s, 5);
+    expect_write(s);
+    const std::uint32_t index = asked(s);
+    expect_no_completion(s);
+    answer(s, index);
+    s.expect_status(5, IBV_WC_SUCCESS);
+}
+
+TEST_F(Asks, once_for_all_that_came_before) {
+    session s = connect();
+    write(s, 5);
+    expect_write(s);
+    const std::uint32_t first = asked(s);
+    write(s, 6);
+    expect_write(s);
+    const std::uint32_t second = asked(s);
+    EXPECT_EQ(second, first + 1);
+    answer(s, second);
+    s.expect_status(5, IBV_WC_SUCCESS);
+    s.expect_status(6, IBV_WC_SUCCESS);
+    // It comes late, and says nothing new.
+    answer(s, first);
+    expect_no_completion(s);
+}
+
+TEST_F(Asks, not_behind_work_that_nobody_waits_for) {
+    session s = connect();
+    write(s, 5, send_flag::none);
+    expect_write(s);
+    s.wire.expect_quiet();
+    write(s, 6);
+    expect_write(s);
+    answer(s, asked(s));
+    s.expect_status(6, IBV_WC_SUCCESS);
+}
+
+TEST_F(Asks, an_answer_for_what_was_not_asked_says_nothing) {
+    session s = connect();
+    write(s, 5);
+    expect_write(s);
+    const std::uint32_t index = asked(s);
+    answer(s, index + 1);
+    answer(s, index + 0x80000000);
+    answer(s, index - 1);
+    segment wrong = make_placement({placement::placed, index}, {.value = 1});
+    s.wire.send(wrong);
+    expect_no_completion(s);
+    answer(s, index);
+    s.expect_status(5, IBV_WC_SUCCESS);
+}
+
+// The peer has executed the Read behind the Write.
+TEST_F(Asks, a_read_response_is_an_answer) {
+    session s = connect();
+    write(s, 5);
+    expect_write(s);
+    (void)asked(s);
+    must(s.end.qp().read(arena::get().inbox(0, 4), {.length = 4, .rkey = their_stag}, {.id = 6}));
+    const read_request r = decode_read_request(s.wire.read_segment().payload);
+    expect_no_completion(s);
+    s.wire.send(make_read_response(r.sink_stag, r.sink_to, pattern(4)));
+    s.expect_status(5, IBV_WC_SUCCESS);
+    s.expect_status(6, IBV_WC_SUCCESS);
+}
+
+TEST_F(Asks, what_is_not_answered_is_flushed) {
+    session s = connect();
+    write(s, 5);
+    expect_write(s);
+    (void)asked(s);
+    s.wire.finish();
+    must(s.end.wait_disconnected(patience));
+    s.expect_status(5, IBV_WC_WR_FLUSH_ERR);
+}
+
+// The answer came before the end.
+TEST_F(Asks, an_answer_before_the_end_counts) {
+    session s = connect();
+    write(s, 5);
+    expect_write(s);
+    answer(s, asked(s));
+    s.wire.finish();
+    must(s.end.wait_disconnected(patience));
+    s.expect_status(5, IBV_WC_SUCCESS);
+}
+
+TEST_F(Asks, not_somebody_who_does_not_answer) {
+    session s(usual_options(role::responder));
+    s.wire.send(make_greeting(answer_to(s.hello.value(), 1, greeting::rnr)));
+    EXPECT_EQ(decode_greeting(s.wire.read_segment()).what, greeting::confirm);
+    write(s, 5);
+    expect_write(s);
+    s.expect_status(5, IBV_WC_SUCCESS);
+    s.wire.expect_quiet();
+}
+
+TEST_F(Asks, no_stranger) {
+    session s(usual_options(role::responder));
+    write(s, 5);
+    expect_write(s);
+    s.expect_status(5, IBV_WC_SUCCESS);
+    s.wire.expect_quiet();
+}
+
+/// The peer has greeted, and asks. The verbs side answers whatever its own setting is.
+class Answers : public ::testing::Test {
+protected:
+    explicit Answers(std::uint32_t posted = receives) : s{options(posted)} {
+        s.wire.send(make_greeting(hello));
+        EXPECT_EQ(decode_greeting(s.wire.read_segment()).what, greeting::answer);
+    }
+
+    void ask(std::uint32_t index) const {
+        s.wire.send(make_placement({placement::ask, index}, hello));
+    }
+    void expect_answer(std::uint32_t index) const {
+        EXPECT_EQ(decode_placement(s.wire.read_segment(), hello),
+                  (placement{placement::placed, index}));
+    }
+
+    static session_options options(std::uint32_t posted) {
+        session_options options;
+        options.posted = posted;
+        return options;
+    }
+
+    greeting hello{.value = 0x123456789abc};
+    session s;
+};
+
+TEST_F(Answers, when_all_is_placed) {
+    const region open = arena::get().layout().open;
+    s.wire.send(make_write(open.stag, open.base, pattern(4)));
+    ask(77);
+    expect_answer(77);
+    EXPECT_TRUE(std::ranges::equal(arena::get().bytes_of(open).first(4), pattern(4)));
+    // Any index, also one that was there before.
+    ask(77);
+    expect_answer(77);
+    ask(0);
+    expect_answer(0);
+}
+
+TEST_F(Answers, alone_or_with_a_message) {
+    for (std::uint32_t i = 1; i <= 20; ++i) {
+        ask(i);
+        if (i % 2 == 0) {
+            must(s.end.qp().send(arena::get().outbox(pattern(4)), {.id = 100 + i}));
+            // Behind the answer, or before it.
+            segment one = s.wire.read_segment(), other = s.wire.read_segment();
+            if (one.opcode != op::write) std::swap(one, other);
+            EXPECT_EQ(decode_placement(one, hello).index, i);
+            EXPECT_EQ(other.opcode, op::send);
+            s.expect_status(100 + i, IBV_WC_SUCCESS);
+        } else {
+            expect_answer(i);
+        }
+    }
+}
+
+TEST_F(Answers, only_with_the_proof) {
+    s.wire.send(make_placement({placement::ask, 77}, {.value = 1}));
+    s.wire.expect_quiet();
+    ask(78);
+    expect_answer(78);
+}
+
+class AnswersLate : public Answers {
+protected:
+    AnswersLate() : Answers(0) {}
+
+    void post(std::uint64_t id) { must(s.end.qp().recv(arena::get().inbox(0, receive_size), id)); }
+};
+
+// What it asks about has no receive.
+TEST_F(AnswersLate, when_all_is_received) {
+    s.wire.send(make_send(1, pattern(8)));
+    ask(1);
+    s.wire.send(make_send(2, pattern(9)));
+    s.wire.send(make_send(3, pattern(10)));
+    ask(3);
+    s.wire.expect_quiet();
+    post(1);
+    s.expect_receive(1, 8);
+    expect_answer(1);
+    post(2);
+    s.expect_receive(2, 9);
+    s.wire.expect_quiet();
+    post(3);
+    s.expect_receive(3, 10);
+    expect_answer(3);
+}
+
+// A question before the greeting is a Write like any other.
+TEST(AnswersNobody, who_has_not_greeted) {
+    const greeting zero{.value = 0};
+    const session s;
+    s.wire.send(make_placement({placement::ask, 1}, zero));
+    s.wire.expect_quiet();
+}
+
+}  // namespace
+}  // namespace wirepeer
