@@ -70,14 +70,23 @@ void srn_placed_await(struct srn_qp *qp)
 	spin_unlock_irqrestore(&qp->sq.lock, flags);
 }
 
-static void take_answer(struct srn_qp *qp, u32 index)
+/*
+ * An index is 16 bits of one in the send queue, which holds what the answer to an earlier question
+ * would complete: so it is not further back than the queue is deep.
+ */
+static_assert(SRN_MAX_QP_WR <= 32768);
+
+static void take_answer(struct srn_qp *qp, u16 index)
 {
 	struct srn_sq *sq = &qp->sq;
 	unsigned long flags;
+	u32 asked, placed;
 
 	spin_lock_irqsave(&sq->lock, flags);
-	if ((s32)(index - sq->placed) > 0 && (s32)(READ_ONCE(qp->tx.asked) - index) >= 0)
-		sq->placed = index;
+	asked = READ_ONCE(qp->tx.asked);
+	placed = asked - (u16)(asked - index);
+	if ((s32)(placed - sq->placed) > 0)
+		sq->placed = placed;
 	spin_unlock_irqrestore(&sq->lock, flags);
 	qp->rx.notify_send = true;
 }
@@ -153,7 +162,7 @@ static bool waits_for_ride(struct srn_qp *qp)
  *
  * Context: the receiver.
  */
-void srn_placed_asked(struct srn_qp *qp, u32 index)
+void srn_placed_asked(struct srn_qp *qp, u16 index)
 {
 	WRITE_ONCE(qp->tx.ask_index, index);
 	/* Release: pairs with srn_placed_answer(). */
@@ -173,49 +182,35 @@ void srn_placed_asked(struct srn_qp *qp, u32 index)
 bool srn_placed_received(struct srn_qp *qp)
 {
 	const struct srn_rdmap_header *h = &qp->rx.header;
-	u32 index;
+	struct srn_placement p;
 
-	switch (srn_greeting_take_index(&qp->rx.greeting, h->stag, h->to, &index)) {
-	case SRN_GREETING_ASK:
-		/* What came before the question may wait for a receive. */
-		if (qp->rx.waits)
-			srn_rnr_asked(qp, index);
-		else
-			srn_placed_asked(qp, index);
-		return true;
-	case SRN_GREETING_PLACED:
-		take_answer(qp, index);
-		return true;
-	default:
+	if (!srn_greeting_take_placement(&qp->rx.greeting, h->stag, h->to, &p))
 		return false;
-	}
+	if (p.answers)
+		take_answer(qp, p.placed_index);
+	/* What came before the question may wait for a receive. */
+	if (p.asks && qp->rx.waits)
+		srn_rnr_asked(qp, p.ask_index);
+	else if (p.asks)
+		srn_placed_asked(qp, p.ask_index);
+	return true;
 }
 
-/* Is there something to ask? While there is always more to send, each quarter of the queue is. */
-static bool may_ask(const struct srn_qp *qp, bool idle)
+/* May the peer be asked about something that it was not asked about before? */
+static bool may_ask(const struct srn_qp *qp)
 {
-	const struct srn_sq *sq = &qp->sq;
-
 	/* Acquire: the greeting is valid. */
-	return READ_ONCE(sq->await_placement) && smp_load_acquire(&qp->tx.may_ask) &&
-	       (s32)(qp->tx.signaled - qp->tx.asked) > 0 &&
-	       (idle || sq->next - qp->tx.asked >= sq->depth / 4);
+	return READ_ONCE(qp->sq.await_placement) && smp_load_acquire(&qp->tx.may_ask) &&
+	       (s32)(qp->tx.signaled - qp->tx.asked) > 0;
 }
 
-static void say(struct srn_qp *qp, struct srn_tx_msg *msg, enum srn_greeting_kind kind, u32 index)
+/* While there is always more to send, the peer is asked each quarter of the send queue. */
+static bool has_to_ask(const struct srn_qp *qp)
 {
-	msg->opcode = SRN_OP_WRITE;
-	srn_message_bytes(qp, msg, NULL, 0);
-	srn_greeting_put_index(&qp->rx.greeting, kind, index, &msg->stag, &msg->to);
+	return may_ask(qp) && qp->sq.next - qp->tx.asked >= qp->sq.depth / 4;
 }
 
-static void ask(struct srn_qp *qp, struct srn_tx_msg *msg)
-{
-	WRITE_ONCE(qp->tx.asked, qp->sq.next);
-	say(qp, msg, SRN_GREETING_ASK, qp->sq.next);
-}
-
-static void answer(struct srn_qp *qp, struct srn_tx_msg *msg)
+static u16 answer(struct srn_qp *qp)
 {
 	/* Acquire: pairs with srn_placed_asked(). */
 	u32 asks = smp_load_acquire(&qp->tx.asks);
@@ -223,50 +218,32 @@ static void answer(struct srn_qp *qp, struct srn_tx_msg *msg)
 	struct srn_ride *ride = smp_load_acquire(&qp->rx.ride);
 
 	WRITE_ONCE(qp->tx.asks_answered, asks);
-	qp->tx.answered = true;
 	if (ride && !READ_ONCE(ride->rides)) {
 		ride->left_at = ktime_get_ns();
 		qp->tx.answered_alone = true;
 	}
-	say(qp, msg, SRN_GREETING_PLACED, READ_ONCE(qp->tx.ask_index));
+	return READ_ONCE(qp->tx.ask_index);
 }
 
 /**
  * srn_placed_is_due - is it time to answer or to ask, whatever else there is to send?
  * @qp: queue pair that is not within a message
  *
- * A peer that always asks gets every second turn.
+ * An answer comes behind the next message, if there is one: a question may come along with it then.
+ * So a peer that always asks gets every second turn.
  *
  * Context: the active transmitter.
  */
 bool srn_placed_is_due(struct srn_qp *qp)
 {
-	bool answered = qp->tx.answered;
+	bool held = qp->tx.answer_held;
 
-	qp->tx.answered = false;
-	return (srn_placed_is_asked(qp) && !answered) || may_ask(qp, false);
+	qp->tx.answer_held = !held && srn_placed_is_asked(qp);
+	return has_to_ask(qp) || (held && srn_placed_is_asked(qp));
 }
 
 /**
- * srn_placed_next - transmit what is due
- * @qp: queue pair for which srn_placed_is_due() was true
- * @msg: the message
- *
- * Context: the active transmitter.
- *
- * Return: SRN_TX_MESSAGE.
- */
-enum srn_tx_verdict srn_placed_next(struct srn_qp *qp, struct srn_tx_msg *msg)
-{
-	if (may_ask(qp, false))
-		ask(qp, msg);
-	else
-		answer(qp, msg);
-	return SRN_TX_MESSAGE;
-}
-
-/**
- * srn_placed_idle - transmit an answer, or a question, if there is nothing else to send
+ * srn_placed_next - transmit an answer, or a question, or both
  * @qp: queue pair that is not within a message
  * @msg: the message
  *
@@ -274,14 +251,21 @@ enum srn_tx_verdict srn_placed_next(struct srn_qp *qp, struct srn_tx_msg *msg)
  *
  * Return: false if there is neither.
  */
-bool srn_placed_idle(struct srn_qp *qp, struct srn_tx_msg *msg)
+bool srn_placed_next(struct srn_qp *qp, struct srn_tx_msg *msg)
 {
-	if (srn_placed_is_asked(qp))
-		answer(qp, msg);
-	else if (may_ask(qp, true))
-		ask(qp, msg);
-	else
+	struct srn_placement p = { .answers = srn_placed_is_asked(qp), .asks = may_ask(qp) };
+
+	if (!p.answers && !p.asks)
 		return false;
+	if (p.answers)
+		p.placed_index = answer(qp);
+	if (p.asks) {
+		p.ask_index = qp->sq.next;
+		WRITE_ONCE(qp->tx.asked, qp->sq.next);
+	}
+	msg->opcode = SRN_OP_WRITE;
+	srn_message_bytes(qp, msg, NULL, 0);
+	srn_greeting_put_placement(&qp->rx.greeting, &p, &msg->stag, &msg->to);
 	return true;
 }
 

@@ -158,12 +158,12 @@ struct srn_qp_tx {
 		struct srn_wire_immediate immediate;
 	} control;
 	u8 rtr;			/* enum srn_rtr that is to be sent */
-	bool answered;		/* the last turn was that of an answer, see placed.h */
+	bool answer_held;	/* an answer comes behind the message in hand, see placed.h */
 	u32 asked;		/* index up to which the peer was asked what it has placed */
 	u32 signaled;		/* index behind the last signaled Send or Write */
 	u32 asks;		/* number of the peer's questions; the receiver writes it */
 	u32 asks_answered;
-	u32 ask_index;		/* what the peer asked last; the receiver writes it */
+	u16 ask_index;		/* what the peer asked last; the receiver writes it */
 	struct srn_sge sge;	/* source of messages that have no scatter list */
 };
 

@@ -285,7 +285,7 @@ void srn_rnr_done(struct srn_qp *qp, struct srn_rnr_segment *segment)
  *
  * Context: the receiver.
  */
-void srn_rnr_asked(struct srn_qp *qp, u32 index)
+void srn_rnr_asked(struct srn_qp *qp, u16 index)
 {
 	struct srn_rnr_segment *last;
 

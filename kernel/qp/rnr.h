@@ -28,7 +28,7 @@ struct srn_rnr_segment {
 	u32 done;		/* bytes in @data so far */
 	u32 write_len;		/* Immediate Data: bytes of the Write before it */
 	bool asked;		/* the peer wants to know when it is placed */
-	u32 ask_index;		/* what it is to be told then */
+	u16 ask_index;		/* what it is to be told then */
 	u8 data[];
 };
 
@@ -58,7 +58,7 @@ void srn_rnr_place(struct srn_qp *qp, const u8 *data, u32 len);
 void srn_rnr_end(struct srn_qp *qp);
 struct srn_rnr_segment *srn_rnr_oldest(struct srn_qp *qp);
 void srn_rnr_done(struct srn_qp *qp, struct srn_rnr_segment *segment);
-void srn_rnr_asked(struct srn_qp *qp, u32 index);
+void srn_rnr_asked(struct srn_qp *qp, u16 index);
 void srn_rnr_wait_on(struct srn_qp *qp);
 void srn_rnr_posted(struct srn_qp *qp);
 void srn_rnr_posted_shared(struct srn_srq *srq);

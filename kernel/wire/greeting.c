@@ -3,8 +3,10 @@
  * How two softrnics recognise each other.
  *
  * STag: 24 bits of MAGIC, then the kind. Offset: 16 bits of features, then 48 bits: the nonce of a
- * HELLO; 24 bits of proof and 24 of nonce of an ANSWER; the proof of a CONFIRM. Offset of ASK and
- * PLACED: 32 bits of proof, then the index.
+ * HELLO; 24 bits of proof and 24 of nonce of an ANSWER; the proof of a CONFIRM.
+ *
+ * Questions and answers about what is placed: STag: MAGIC, then two bits that say which there are.
+ * Offset: 32 bits of proof, the index of the question, that of the answer.
  */
 #include "greeting.h"
 
@@ -13,6 +15,8 @@
 #define FEATURES_SHIFT	48
 #define BITS_48		((1ULL << 48) - 1)
 #define BITS_24		((1ULL << 24) - 1)
+#define ASKS		0x04
+#define ANSWERS		0x08
 
 /* Mix all bits, so that no simple copy of what was sent is a proof. */
 static u64 mix(u64 value)
@@ -115,49 +119,50 @@ void srn_greeting_put(const struct srn_greeting *g, enum srn_greeting_kind kind,
 	*to = (u64)g->features << FEATURES_SHIFT | value;
 }
 
-static u32 index_proof(const struct srn_greeting *g)
+static u32 placement_proof(const struct srn_greeting *g)
 {
 	return mix(g->initiator ? g->nonce : g->peer_nonce) >> 32;
 }
 
 /**
- * srn_greeting_take_index - take a Write without payload that may carry an index
+ * srn_greeting_take_placement - take a Write without payload that may be about what is placed
  * @g: greeting
  * @stag: its STag
  * @to: its offset
- * @index: result
+ * @p: result
  *
  * Any context.
  *
- * Return: SRN_GREETING_ASK or SRN_GREETING_PLACED; otherwise SRN_GREETING_NONE.
+ * Return: false if it is something else.
  */
-enum srn_greeting_kind srn_greeting_take_index(const struct srn_greeting *g, u32 stag, u64 to,
-					       u32 *index)
+bool srn_greeting_take_placement(const struct srn_greeting *g, u32 stag, u64 to,
+				 struct srn_placement *p)
 {
-	enum srn_greeting_kind kind = stag & ~MAGIC_MASK;
+	u32 kind = stag & ~MAGIC_MASK;
 
-	if ((stag & MAGIC_MASK) != MAGIC ||
-	    (kind != SRN_GREETING_ASK && kind != SRN_GREETING_PLACED) ||
+	if ((stag & MAGIC_MASK) != MAGIC || !kind || kind & ~(ASKS | ANSWERS) ||
 	    !(g->features & SRN_FEATURE_PLACED) || g->expected == SRN_GREETING_HELLO ||
-	    to >> 32 != index_proof(g))
-		return SRN_GREETING_NONE;
-	*index = to;
-	return kind;
+	    to >> 32 != placement_proof(g))
+		return false;
+	*p = (struct srn_placement) {
+		.asks = kind & ASKS, .answers = kind & ANSWERS,
+		.ask_index = (to >> 16) & 0xffff, .placed_index = to & 0xffff,
+	};
+	return true;
 }
 
 /**
- * srn_greeting_put_index - STag and offset of a message that carries an index
+ * srn_greeting_put_placement - STag and offset of a message about what is placed
  * @g: greeting of an initiator, or one that has taken a HELLO
- * @kind: SRN_GREETING_ASK or SRN_GREETING_PLACED
- * @index: the index
+ * @p: what to say
  * @stag: result
  * @to: result
  *
  * Any context.
  */
-void srn_greeting_put_index(const struct srn_greeting *g, enum srn_greeting_kind kind, u32 index,
-			    u32 *stag, u64 *to)
+void srn_greeting_put_placement(const struct srn_greeting *g, const struct srn_placement *p,
+				u32 *stag, u64 *to)
 {
-	*stag = MAGIC | kind;
-	*to = (u64)index_proof(g) << 32 | index;
+	*stag = MAGIC | (p->asks ? ASKS : 0) | (p->answers ? ANSWERS : 0);
+	*to = (u64)placement_proof(g) << 32 | (u32)p->ask_index << 16 | p->placed_index;
 }

@@ -15,8 +15,8 @@
  *	take: put CONFIRM
  *	agreed			take: agreed
  *
- * From the initiator's greeting on, a Write without payload may also carry an index: ASK and
- * PLACED, of either end. Their proof depends on the initiator's nonce.
+ * From the initiator's greeting on, a Write without payload of either end may also ask what the
+ * other end has placed, and answer. Its proof depends on the initiator's nonce.
  *
  * Pure functions; the receiver of the stream takes, its transmitter puts.
  */
@@ -36,8 +36,6 @@ enum srn_greeting_kind {
 	SRN_GREETING_HELLO,
 	SRN_GREETING_ANSWER,
 	SRN_GREETING_CONFIRM,
-	SRN_GREETING_ASK,	/* has all up to here been placed? */
-	SRN_GREETING_PLACED,	/* all up to there has been placed */
 };
 
 struct srn_greeting {
@@ -48,13 +46,21 @@ struct srn_greeting {
 	u64 peer_nonce;
 };
 
+/* A question about what the other end has placed, an answer, or both. */
+struct srn_placement {
+	bool asks;
+	bool answers;
+	u16 ask_index;		/* has all up to here been placed? */
+	u16 placed_index;	/* all up to there, where the other end asked, has been placed */
+};
+
 void srn_greeting_begin(struct srn_greeting *g, bool initiator, u16 features, u64 nonce);
 enum srn_greeting_kind srn_greeting_take(struct srn_greeting *g, u32 stag, u64 to);
 void srn_greeting_put(const struct srn_greeting *g, enum srn_greeting_kind kind, u32 *stag,
 		      u64 *to);
-enum srn_greeting_kind srn_greeting_take_index(const struct srn_greeting *g, u32 stag, u64 to,
-					       u32 *index);
-void srn_greeting_put_index(const struct srn_greeting *g, enum srn_greeting_kind kind, u32 index,
-			    u32 *stag, u64 *to);
+bool srn_greeting_take_placement(const struct srn_greeting *g, u32 stag, u64 to,
+				 struct srn_placement *p);
+void srn_greeting_put_placement(const struct srn_greeting *g, const struct srn_placement *p,
+				u32 *stag, u64 *to);
 
 #endif /* SRN_WIRE_GREETING_H */

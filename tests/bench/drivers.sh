@@ -59,7 +59,8 @@ driver_up()
 softrnic_settings()
 {
 	modprobe softrnic && echo "$1" > "$SETTINGS/crc" &&
-		echo "$BENCH_LARGE_FPDUS" > "$SETTINGS/large_fpdus" ||
+		echo "$BENCH_LARGE_FPDUS" > "$SETTINGS/large_fpdus" &&
+		echo "$BENCH_PLACED" > "$SETTINGS/placed_completions" ||
 		DRIVER_PROBLEM="no such setting"
 }
 

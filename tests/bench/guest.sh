@@ -6,7 +6,7 @@
 # figure to /out/raw.csv when it is taken. One that cannot be taken is empty there.
 #
 # Environment: BENCH_RIG, BENCH_BOOT, BENCH_ROUNDS, BENCH_DRIVERS (only these), BENCH_CRC
-# ("on": in every cell), BENCH_LARGE_FPDUS (of softrnic's links), BENCH_LONGER
+# ("on": in every cell), BENCH_LARGE_FPDUS and BENCH_PLACED (of softrnic's links), BENCH_LONGER
 # (perftest's messages times this).
 # shellcheck source=tests/selftests/lib/topology.sh
 . lib/topology.sh
@@ -67,7 +67,7 @@ measure_round()
 }
 
 : "${BENCH_ROUNDS:=1}" "${BENCH_DRIVERS:=softrnic,siw,rxe,tcp}" "${BENCH_CRC:=off}" \
-	"${BENCH_LARGE_FPDUS:=on}" "${BENCH_LONGER:=1}"
+	"${BENCH_LARGE_FPDUS:=on}" "${BENCH_PLACED:=off}" "${BENCH_LONGER:=1}"
 mkdir -p "$LOGS"
 # The crashes of perftest are no complaints of the kernel.
 [[ ! -e $TRACE ]] || echo 0 > $TRACE

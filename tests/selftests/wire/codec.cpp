@@ -311,12 +311,15 @@ greeting confirmation_of(const greeting& hello, const greeting& answer) {
 
 segment make_placement(const placement& p, const greeting& hello) {
     const std::uint64_t proof = mixed(hello.value) >> 32;
-    return make_write(greeting::magic | p.what, proof << 32 | p.index, {});
+    return make_write(
+        greeting::magic | (p.question ? 4U : 0U) | (p.answer ? 8U : 0U),
+        proof << 32 | std::uint64_t{p.question.value_or(0)} << 16 | p.answer.value_or(0), {});
 }
 
 placement decode_placement(const segment& s, const greeting& hello) {
-    const placement p{.what = static_cast<std::uint8_t>(s.stag & 0xff),
-                      .index = static_cast<std::uint32_t>(s.to)};
+    placement p;
+    if ((s.stag & 4) != 0) p.question = static_cast<std::uint16_t>(s.to >> 16);
+    if ((s.stag & 8) != 0) p.answer = static_cast<std::uint16_t>(s.to);
     if (s != make_placement(p, hello))
         throw std::runtime_error("neither question nor answer: " + describe(s));
     return p;

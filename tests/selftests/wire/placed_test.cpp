@@ -31,14 +31,15 @@ protected:
         EXPECT_EQ(describe(s.wire.read_segment()), describe(make_write(their_stag, 0, pattern(8))));
     }
     /// Return: the index that it asks about.
-    [[nodiscard]] std::uint32_t asked(const session& s) const {
+    [[nodiscard]] std::uint16_t asked(const session& s) const {
         const placement p = decode_placement(s.wire.read_segment(), hello_);
-        EXPECT_EQ(p.what, placement::ask);
-        return p.index;
+        EXPECT_FALSE(p.answer);
+        return p.question.value();
     }
-    void answer(const session& s, std::uint32_t index) const {
-        s.wire.send(make_placement({placement::placed, index}, hello_));
+    void answer(const session& s, std::uint16_t index) const {
+        s.wire.send(make_placement({.answer = index}, hello_));
     }
+    [[nodiscard]] const greeting& hello() const { return hello_; }
     void expect_no_completion(session& s) {
         // What the verbs side receives comes behind what has been sent to it.
         s.wire.send(make_send(++received_, pattern(1)));
@@ -55,7 +56,7 @@ TEST_F(Asks, behind_signaled_work) {
     session s = connect();
     write(s, 5);
     expect_write(s);
-    const std::uint32_t index = asked(s);
+    const std::uint16_t index = asked(s);
     expect_no_completion(s);
     answer(s, index);
     s.expect_status(5, IBV_WC_SUCCESS);
@@ -65,10 +66,10 @@ TEST_F(Asks, once_for_all_that_came_before) {
     session s = connect();
     write(s, 5);
     expect_write(s);
-    const std::uint32_t first = asked(s);
+    const std::uint16_t first = asked(s);
     write(s, 6);
     expect_write(s);
-    const std::uint32_t second = asked(s);
+    const std::uint16_t second = asked(s);
     EXPECT_EQ(second, first + 1);
     answer(s, second);
     s.expect_status(5, IBV_WC_SUCCESS);
@@ -76,6 +77,22 @@ TEST_F(Asks, once_for_all_that_came_before) {
     // It comes late, and says nothing new.
     answer(s, first);
     expect_no_completion(s);
+}
+
+// In one Write, where there are both.
+TEST_F(Asks, and_answers) {
+    session s = connect();
+    s.wire.send(make_placement({.question = 77}, hello()));
+    write(s, 5);
+    placement p;
+    for (const segment& one : {s.wire.read_segment(), s.wire.read_segment()}) {
+        if (one.stag != their_stag) p = decode_placement(one, hello());
+    }
+    // The question may have come alone.
+    if (!p.question) p.question = asked(s);
+    EXPECT_EQ(p.answer, 77);
+    answer(s, *p.question);
+    s.expect_status(5, IBV_WC_SUCCESS);
 }
 
 TEST_F(Asks, not_behind_work_that_nobody_waits_for) {
@@ -93,12 +110,12 @@ TEST_F(Asks, an_answer_for_what_was_not_asked_says_nothing) {
     session s = connect();
     write(s, 5);
     expect_write(s);
-    const std::uint32_t index = asked(s);
-    answer(s, index + 1);
-    answer(s, index + 0x80000000);
-    answer(s, index - 1);
-    segment wrong = make_placement({placement::placed, index}, {.value = 1});
-    s.wire.send(wrong);
+    const std::uint16_t index = asked(s);
+    answer(s, static_cast<std::uint16_t>(index + 1));
+    answer(s, static_cast<std::uint16_t>(index + 0x8000));
+    answer(s, static_cast<std::uint16_t>(index - 1));
+    s.wire.send(make_placement({.answer = index}, {.value = 1}));
+    s.wire.send(make_placement({}, hello()));
     expect_no_completion(s);
     answer(s, index);
     s.expect_status(5, IBV_WC_SUCCESS);
@@ -165,12 +182,9 @@ protected:
         EXPECT_EQ(decode_greeting(s.wire.read_segment()).what, greeting::answer);
     }
 
-    void ask(std::uint32_t index) const {
-        s.wire.send(make_placement({placement::ask, index}, hello));
-    }
-    void expect_answer(std::uint32_t index) const {
-        EXPECT_EQ(decode_placement(s.wire.read_segment(), hello),
-                  (placement{placement::placed, index}));
+    void ask(std::uint16_t index) const { s.wire.send(make_placement({.question = index}, hello)); }
+    void expect_answer(std::uint16_t index) const {
+        EXPECT_EQ(decode_placement(s.wire.read_segment(), hello), (placement{.answer = index}));
     }
 
     static session_options options(std::uint32_t posted) {
@@ -197,16 +211,16 @@ TEST_F(Answers, when_all_is_placed) {
 }
 
 TEST_F(Answers, alone_or_with_a_message) {
-    for (std::uint32_t i = 1; i <= 20; ++i) {
+    for (std::uint16_t i = 1; i <= 20; ++i) {
         ask(i);
         if (i % 2 == 0) {
-            must(s.end.qp().send(arena::get().outbox(pattern(4)), {.id = 100 + i}));
+            must(s.end.qp().send(arena::get().outbox(pattern(4)), {.id = 100U + i}));
             // Behind the answer, or before it.
             segment one = s.wire.read_segment(), other = s.wire.read_segment();
             if (one.opcode != op::write) std::swap(one, other);
-            EXPECT_EQ(decode_placement(one, hello).index, i);
+            EXPECT_EQ(decode_placement(one, hello).answer, i);
             EXPECT_EQ(other.opcode, op::send);
-            s.expect_status(100 + i, IBV_WC_SUCCESS);
+            s.expect_status(100U + i, IBV_WC_SUCCESS);
         } else {
             expect_answer(i);
         }
@@ -214,7 +228,7 @@ TEST_F(Answers, alone_or_with_a_message) {
 }
 
 TEST_F(Answers, only_with_the_proof) {
-    s.wire.send(make_placement({placement::ask, 77}, {.value = 1}));
+    s.wire.send(make_placement({.question = 77}, {.value = 1}));
     s.wire.expect_quiet();
     ask(78);
     expect_answer(78);
@@ -250,7 +264,7 @@ TEST_F(AnswersLate, when_all_is_received) {
 TEST(AnswersNobody, who_has_not_greeted) {
     const greeting zero{.value = 0};
     const session s;
-    s.wire.send(make_placement({placement::ask, 1}, zero));
+    s.wire.send(make_placement({.question = 1}, zero));
     s.wire.expect_quiet();
 }
 
