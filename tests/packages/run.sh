@@ -76,8 +76,9 @@ kernels()
 		grep -E '^linux-headers-[0-9]+\.[0-9]+.*-amd64$' | grep -vE -- '-(rt|cloud)-' |
 		sed 's/^linux-headers-//' | sort -V | while read -r kernel; do
 		# Its name may be known and the package gone.
-		in_tree "$1" apt-cache policy "linux-image-$kernel" 2> /dev/null |
-			grep -q 'Candidate: [0-9]' && echo "$kernel"
+		if [[ $(in_tree "$1" apt-cache policy "linux-image-$kernel" 2> /dev/null) =~ Candidate:\ [0-9] ]]; then
+			echo "$kernel"
+		fi
 	done
 }
 
