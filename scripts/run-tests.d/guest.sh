@@ -8,6 +8,7 @@
 #	# modules: late_consumer
 #	# timeout: 120
 #	# mem: 3G
+#	# icount: yes
 #	# smp: 4
 #	# qemu: -device virtio-net-pci,netdev=n0 -netdev hubport,id=n0,hubid=0
 #	# afterwards: tests/interop/wireshark/decode.sh
@@ -96,8 +97,11 @@ read_needs()
 		value=$(header "$script" timeout)
 		OPTIONS+=(--timeout $((${value:-300} * 4)))
 	fi
-	# What is measured there shall not depend on what else this host does.
-	[[ ${SRN_KERNEL:-stock} != trace ]] || OPTIONS+=(--icount)
+	# What is measured shall not depend on what else this host does.
+	case ${SRN_KERNEL:-stock} in
+	trace) OPTIONS+=(--icount) ;;
+	stock) [[ $(header "$script" icount) != yes ]] || OPTIONS+=(--icount) ;;
+	esac
 	for pattern in $(header "$script" files); do
 		# Relative to the repository; build/ may be elsewhere.
 		for file in ${pattern/#build\//$BUILD/}; do

@@ -13,7 +13,7 @@ export SRN_SERVER_ADDR=10.1.0.1
 
 chmod +x verbs_test
 run_check "link" dummy_link || finish
-run_gtest ./verbs_test 360 "${SRN_FILTER:-*:-Removal.*:Largest.*}"
+run_gtest ./verbs_test 360 "${SRN_FILTER:-*:-Removal.*:Largest.*:Streaming.*}"
 if [[ -z ${SRN_FILTER:-} ]]; then
 	SRN_TEST_LINK=srn0 SRN_TEST_NETDEV=dummy0 run_gtest ./verbs_test 120 'Removal.*'
 	wait_ready srn0
