@@ -188,6 +188,9 @@ bool srn_placed_received(struct srn_qp *qp)
 		return false;
 	if (p.answers)
 		take_answer(qp, p.placed_index);
+	/* That says nothing of whether the process of the peer answers, see doorbell.c. */
+	if (p.answers && !p.asks)
+		WRITE_ONCE(qp->rx.responses, qp->rx.responses + 1);
 	/* What came before the question may wait for a receive. */
 	if (p.asks && qp->rx.waits)
 		srn_rnr_asked(qp, p.ask_index);
