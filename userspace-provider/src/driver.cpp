@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // What libibverbs sees of this provider: which devices it drives, and with which operations.
 #include <cerrno>
+#include <cstdlib>
+#include <cstring>
 
 #include "abi/libibverbs_private.hpp"
 #include "softrnic-abi.h"
@@ -53,7 +55,16 @@ constexpr verbs_context_ops context_ops = {
     .rereg_mr = rereg_mr,
 };
 
-verbs_device* alloc_device(verbs_sysfs_dev* /*found*/) noexcept {
+/// Some programs take no device of type iWARP, though all that they need is queue pairs which they
+/// bring up by hand: SOFTRNIC_NODE_TYPE=ca in the environment.
+bool poses_as_infiniband() noexcept {
+    const char* type = std::getenv("SOFTRNIC_NODE_TYPE");
+    return type != nullptr && std::strcmp(type, "ca") == 0;
+}
+
+verbs_device* alloc_device(verbs_sysfs_dev* found) noexcept {
+    // libibverbs takes the type from there, and the type of the transport from that.
+    if (poses_as_infiniband()) found->node_type = IBV_NODE_CA;
     auto device = make<verbs_device>();
     if (!device) return fail(ENOMEM);
     return device.release();

@@ -111,6 +111,23 @@ benches()
 	bench "ib_write_bw, 64 queue pairs" ib_write_bw 4096 64 -q 64
 }
 
+# For programs that take no device of type iWARP; and perftest gives no credits then.
+as_infiniband()
+{
+	local tool
+	export SOFTRNIC_NODE_TYPE=ca
+	run_check "as a channel adapter of InfiniBand" is_infiniband
+	for tool in ib_send_bw ib_send_lat; do
+		bench "$tool, as InfiniBand" $tool 4096 100
+		if forgot_credits; then not_ok "$tool, as InfiniBand, needs no credits"; fi
+	done
+	pingpong "ibv_rc_pingpong, as InfiniBand" ibv_rc_pingpong -g 0 -c
+	unset SOFTRNIC_NODE_TYPE
+	run_check "and as a device for iWARP again" is_iwarp
+}
+is_infiniband() { in_a ibv_devinfo -d srna | grep -q 'transport:.*InfiniBand (0)'; }
+is_iwarp() { in_a ibv_devinfo -d srna | grep -q 'transport:.*iWARP (1)'; }
+
 # Both ends on one link.
 own_link()
 {
@@ -161,6 +178,7 @@ run_check "the table of GIDs has the addresses" gids_are_addresses
 run_check "it follows them" gids_follow
 pingpongs
 benches
+as_infiniband
 own_link
 chmod +x raw_test
 SRN_RAW_DEVICE=srn0 run_gtest ./raw_test 200 '*'
