@@ -536,6 +536,58 @@ std::vector<std::string> sayings(const end& waits, const device& dev) {
             key + "\x50\x02\x00\x3c\x80\x10\x80\x10"s + claim};
 }
 
+/// Listens at the port of the link, in place of the link.
+class impostor {
+public:
+    explicit impostor(const device& dev) : listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
+        sockaddr_in at{};
+        at.sin_family = AF_INET;
+        at.sin_port = htons(5040);
+        std::copy_n(dev.gid().raw + 12, 4, reinterpret_cast<unsigned char*>(&at.sin_addr));
+        const int yes = 1;
+        ::setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+        if (::bind(listener_, reinterpret_cast<sockaddr*>(&at), sizeof at) != 0 ||
+            ::listen(listener_, 8) != 0)
+            throw std::runtime_error("cannot listen at the port");
+    }
+    impostor(const impostor&) = delete;
+    impostor& operator=(const impostor&) = delete;
+    ~impostor() {
+        for (const int guest : guests_) ::close(guest);
+        ::close(listener_);
+    }
+
+    /// Takes the next connection, reads its request and says this. Returns whether one came.
+    bool answer(std::string_view text, std::chrono::milliseconds limit) {
+        pollfd waits{.fd = listener_, .events = POLLIN, .revents = 0};
+        if (::poll(&waits, 1, static_cast<int>(limit.count())) != 1) return false;
+        guests_.push_back(::accept(listener_, nullptr, nullptr));
+        std::array<char, 76> request{};
+        (void)::recv(guests_.back(), request.data(), request.size(), MSG_WAITALL);
+        (void)::send(guests_.back(), text.data(), text.size(), MSG_NOSIGNAL);
+        return true;
+    }
+
+private:
+    int listener_;
+    std::vector<int> guests_;
+};
+
+// The end that connects goes on to try, whatever it is told: half a reply, and then nothing; what
+// is none; that of rdma_cm.
+TEST_F(Raw, RepliesThatAreNone) {
+    using namespace std::string_literals;
+    const std::string key = "MPA ID Rep Frame";
+    impostor there(dev);
+    end a(dev);
+    ASSERT_EQ(a.to_init(), 0);
+    // Of the numbers of one link the lower one connects.
+    ASSERT_EQ(a.to_rtr(0xffffff, 7), 0);
+    for (const std::string& reply : {key.substr(0, 9), "GET / HTTP/1.0\r\n\r\n"s,
+                                     key + "\x50\x02\x00\x04\x80\x10\x80\x10"s, ""s})
+        EXPECT_TRUE(there.answer(reply, 20s)) << reply;
+}
+
 // Queue pairs find each other, whoever else comes to the port, and the port can be closed and
 // opened again while strangers talk to it.
 TEST_F(Raw, StrangersAtThePort) {
