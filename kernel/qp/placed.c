@@ -107,7 +107,7 @@ static enum hrtimer_restart look(struct hrtimer *timer)
 	if (late) {
 		ride->rides = false;
 		ride->doubt = ride->penalty;
-		ride->penalty = min(2 * ride->penalty + 1, MAX_DOUBT);
+		ride->penalty = min_t(u32, 2 * ride->penalty + 1, MAX_DOUBT);
 	}
 	spin_unlock(&ride->lock);
 	if (late)
