@@ -248,7 +248,8 @@ static bool stop_stream(struct srn_qp *qp)
 	qp->irq.slots = NULL;
 	srn_rnr_exit(qp);
 	srn_placed_exit(qp);
-	srn_receive_flush_taken(qp);
+	if (!READ_ONCE(qp->forgotten))
+		srn_receive_flush_taken(qp);
 	return true;
 }
 
@@ -283,8 +284,10 @@ static void qp_end_work(struct work_struct *work)
 	conn = qp->conn;
 	qp->conn = NULL;
 	spin_unlock_irq(&qp->state_lock);
-	srn_completion_flush(qp);
-	srn_receive_flush(qp);
+	if (!READ_ONCE(qp->forgotten)) {
+		srn_completion_flush(qp);
+		srn_receive_flush(qp);
+	}
 	if (qp->end_event)
 		srn_connection_event(qp, qp->end_event);
 	if (qp->srq && connected)

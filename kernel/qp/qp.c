@@ -205,6 +205,9 @@ int srn_qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
 {
 	struct srn_qp *qp = to_srn_qp(ibqp);
 
+	/* Another thread may poll the queues. */
+	if (!qp->kernel)
+		WRITE_ONCE(qp->forgotten, true);
 	srn_connection_abort(qp);
 	cancel_delayed_work_sync(&qp->close_work);
 	/* Only after the flush: when a kernel consumer polls a completion, its QP is looked up. */

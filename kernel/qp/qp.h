@@ -239,6 +239,7 @@ struct srn_qp {
 	bool ended;			/* stream stopped, queues flushed; state_lock */
 	struct srn_term_code end_term;
 	bool kernel;			/* it belongs to a kernel consumer */
+	bool forgotten;			/* a process destroys it: its work completes silently */
 	struct work_struct end_work;
 	struct delayed_work close_work;	/* ends an orderly close that takes too long */
 
