@@ -176,7 +176,7 @@ struct srn_ride;
 /* State of the receiver. */
 struct srn_qp_rx {
 	u32 segments;			/* number of segments received */
-	u32 responses;			/* number of segments that answered requests and questions */
+	u32 responses;			/* segments that answered requests and questions */
 	struct srn_sequence sequence;
 	u32 payload;			/* payload bytes of the segment in hand */
 	struct srn_greeting greeting;
