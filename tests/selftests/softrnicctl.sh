@@ -103,22 +103,15 @@ test_links()
 	refused "add: no such network device" 3 'no network device none0' add srnx none0
 	refused "add: the name is taken" 1 'srn0 on v0 already' add srn0 d0
 	refused "add: the network device has a link" 1 'srn0 on v0 already' add srnx v0
-	if [[ $OTHER ]]; then
-		refused "add: another driver's name" 1 'File exists' add "$OTHER" d0
-	else
-		skip "add: another driver's name" "this kernel has no rdma_rxe"
-	fi
+	if_module rdma_rxe "add: another driver's name" refused_with 1 'File exists' add "$OTHER" d0
 	refused "add: no name for a link" 2 'no link can be called "../x"' add ../x d0
 	refused "add: no name for a network device" 2 'no network device can be called' add srnx a/b
 	refused "add: what the kernel says in its log" 1 'kernel: lo: .* dummy device instead' \
 		add srnx lo
 	refused "add: an error number in words" 1 'lo: Operation not supported' add srnx lo
 	refused "del: no such link" 3 'no link called nothing' del nothing
-	if [[ $OTHER ]]; then
-		refused "del: another driver's device" 3 "no link called $OTHER" del "$OTHER"
-	else
-		skip "del: another driver's device" "this kernel has no rdma_rxe"
-	fi
+	if_module rdma_rxe "del: another driver's device" \
+		refused_with 3 "no link called $OTHER" del "$OTHER"
 	run_check "add is for root" exits 4 not_root softrnicctl add srnx d0
 	run_check "del is for root" exits 4 not_root softrnicctl del srn0
 	run_check "what was refused has changed nothing" only_srn0

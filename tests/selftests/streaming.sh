@@ -10,9 +10,6 @@
 . lib/topology.sh
 . lib/gtest.sh
 
-export SRN_SERVER_ADDR=10.1.0.1
-
-chmod +x verbs_test
-run_check "link" dummy_link || finish
+on_own_link verbs_test
 run_gtest ./verbs_test 120 'Streaming.*'
 finish

@@ -3,6 +3,15 @@
 #
 # GoogleTest programs whose cases are cases of the script. After lib/ktap.sh.
 
+# on_own_link PROGRAM: a link for a program that is both ends on this host's own address. After
+# lib/topology.sh.
+on_own_link()
+{
+	export SRN_SERVER_ADDR=10.1.0.1
+	chmod +x "$1"
+	run_check "link" dummy_link || finish
+}
+
 # run_gtest PROGRAM SECONDS FILTER: the tests of the program as tests of this script, which
 # may take so long on a stock kernel. One that ends the program, or does not end, fails, and
 # so does what it leaves undone.

@@ -17,7 +17,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +24,7 @@
 
 #include "descriptor.hpp"
 #include "die.hpp"
+#include "owned.hpp"
 
 namespace {
 
@@ -32,6 +32,7 @@ using namespace std::chrono_literals;
 using clock_type = std::chrono::steady_clock;
 using support::descriptor;
 using support::die;
+using support::owned;
 
 constexpr const char* usage =
     "usage: nccl_like receive DEVICE PORT\n"
@@ -70,16 +71,6 @@ struct introduction {
     std::uint64_t address;
 };
 
-template <auto Free>
-struct freed_by {
-    template <class T>
-    void operator()(T* object) const {
-        Free(object);
-    }
-};
-template <class T, auto Free>
-using owned = std::unique_ptr<T, freed_by<Free>>;
-
 void good(int ret, const char* what) {
     if (ret != 0) die(std::string(what) + ": " + std::strerror(ret));
 }
@@ -96,8 +87,7 @@ class device {
 public:
     explicit device(std::string_view name) {
         int count = 0;
-        const std::unique_ptr<ibv_device*, freed_by<ibv_free_device_list>> all(
-            ibv_get_device_list(&count));
+        const owned<ibv_device*, ibv_free_device_list> all(ibv_get_device_list(&count));
         for (ibv_device* d : std::span(all.get(), static_cast<std::size_t>(count)))
             if (name == ibv_get_device_name(d)) context_.reset(ibv_open_device(d));
         if (!context_) die("no such device");

@@ -23,20 +23,15 @@
 #include <thread>
 #include <vector>
 
+#include "descriptor.hpp"
+#include "owned.hpp"
+
 namespace {
 
 using namespace std::chrono_literals;
 using clock_type = std::chrono::steady_clock;
-
-template <auto Free>
-struct freed_by {
-    template <class T>
-    void operator()(T* object) const {
-        Free(object);
-    }
-};
-template <class T, auto Free>
-using owned = std::unique_ptr<T, freed_by<Free>>;
+using support::descriptor;
+using support::owned;
 
 /// What all queue pairs of a test share.
 class device {
@@ -44,8 +39,7 @@ public:
     device() {
         const char* name = std::getenv("SRN_RAW_DEVICE");
         int count = 0;
-        const std::unique_ptr<ibv_device*, freed_by<ibv_free_device_list>> all(
-            ibv_get_device_list(&count));
+        const owned<ibv_device*, ibv_free_device_list> all(ibv_get_device_list(&count));
         for (int i = 0; i < count; i++)
             if (name != nullptr && std::string_view(ibv_get_device_name(all.get()[i])) == name)
                 context_.reset(ibv_open_device(all.get()[i]));
@@ -493,27 +487,31 @@ TEST_F(Raw, AnotherSequenceNumber) {
     expect_nobody(a);
 }
 
+/// Where peers connect to.
+sockaddr_in port_of(const device& dev) {
+    sockaddr_in port{};
+    port.sin_family = AF_INET;
+    port.sin_port = htons(5040);
+    std::copy_n(dev.gid().raw + 12, 4, reinterpret_cast<unsigned char*>(&port.sin_addr));
+    return port;
+}
+
 /// A stranger's connection to the port of the link.
 class stranger {
 public:
-    explicit stranger(const device& dev) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
-        sockaddr_in to{};
-        to.sin_family = AF_INET;
-        to.sin_port = htons(5040);
-        std::copy_n(dev.gid().raw + 12, 4, reinterpret_cast<unsigned char*>(&to.sin_addr));
-        connected_ = ::connect(socket_, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0;
+    explicit stranger(const device& dev) {
+        const sockaddr_in to = port_of(dev);
+        connected_ =
+            ::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
     }
-    stranger(const stranger&) = delete;
-    stranger& operator=(const stranger&) = delete;
-    ~stranger() { ::close(socket_); }
 
     bool connected() const { return connected_; }
     void say(std::string_view text) const {
-        (void)::send(socket_, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        (void)::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     }
 
 private:
-    int socket_;
+    descriptor socket_{::socket(AF_INET, SOCK_STREAM, 0)};
     bool connected_ = false;
 };
 
@@ -539,38 +537,29 @@ std::vector<std::string> sayings(const end& waits, const device& dev) {
 /// Listens at the port of the link, in place of the link.
 class impostor {
 public:
-    explicit impostor(const device& dev) : listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
-        sockaddr_in at{};
-        at.sin_family = AF_INET;
-        at.sin_port = htons(5040);
-        std::copy_n(dev.gid().raw + 12, 4, reinterpret_cast<unsigned char*>(&at.sin_addr));
+    explicit impostor(const device& dev) {
+        const sockaddr_in at = port_of(dev);
         const int yes = 1;
-        ::setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-        if (::bind(listener_, reinterpret_cast<sockaddr*>(&at), sizeof at) != 0 ||
-            ::listen(listener_, 8) != 0)
+        ::setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+        if (::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0 ||
+            ::listen(listener_.get(), 8) != 0)
             throw std::runtime_error("cannot listen at the port");
-    }
-    impostor(const impostor&) = delete;
-    impostor& operator=(const impostor&) = delete;
-    ~impostor() {
-        for (const int guest : guests_) ::close(guest);
-        ::close(listener_);
     }
 
     /// Takes the next connection, reads its request and says this. Returns whether one came.
     bool answer(std::string_view text, std::chrono::milliseconds limit) {
-        pollfd waits{.fd = listener_, .events = POLLIN, .revents = 0};
+        pollfd waits{.fd = listener_.get(), .events = POLLIN, .revents = 0};
         if (::poll(&waits, 1, static_cast<int>(limit.count())) != 1) return false;
-        guests_.push_back(::accept(listener_, nullptr, nullptr));
+        const int guest = guests_.emplace_back(::accept(listener_.get(), nullptr, nullptr)).get();
         std::array<char, 76> request{};
-        (void)::recv(guests_.back(), request.data(), request.size(), MSG_WAITALL);
-        (void)::send(guests_.back(), text.data(), text.size(), MSG_NOSIGNAL);
+        (void)::recv(guest, request.data(), request.size(), MSG_WAITALL);
+        (void)::send(guest, text.data(), text.size(), MSG_NOSIGNAL);
         return true;
     }
 
 private:
-    int listener_;
-    std::vector<int> guests_;
+    descriptor listener_{::socket(AF_INET, SOCK_STREAM, 0)};
+    std::vector<descriptor> guests_;
 };
 
 // The end that connects goes on to try, whatever it is told: half a reply, and then nothing; what

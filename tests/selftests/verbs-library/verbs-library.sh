@@ -9,10 +9,7 @@
 . lib/topology.sh
 . lib/gtest.sh
 
-export SRN_SERVER_ADDR=10.1.0.1
-
-chmod +x verbs_test
-run_check "link" dummy_link || finish
+on_own_link verbs_test
 run_gtest ./verbs_test 360 "${SRN_FILTER:-*:-Removal.*:Largest.*:Streaming.*}"
 if [[ -z ${SRN_FILTER:-} ]]; then
 	SRN_TEST_LINK=srn0 SRN_TEST_NETDEV=dummy0 run_gtest ./verbs_test 120 'Removal.*'

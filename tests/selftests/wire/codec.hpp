@@ -154,8 +154,8 @@ greeting confirmation_of(const greeting& hello, const greeting& answer);
 /// How a softrnic asks what its peer has placed, and is told. The proof depends on the initiator's
 /// nonce.
 struct placement {
-    std::optional<std::uint16_t> question;
-    std::optional<std::uint16_t> answer;
+    std::optional<std::uint16_t> question{};
+    std::optional<std::uint16_t> answer{};
 
     friend bool operator==(const placement&, const placement&) = default;
 };

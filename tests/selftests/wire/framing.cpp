@@ -29,6 +29,26 @@ session_options options_for(const agreement& a, std::uint32_t posted, int mss) {
 link_setting::link_setting(const std::string& name, bool value)
     : support::link_setting(device_name(), name, value) {}
 
+namespace {
+
+session_options with_receives(std::uint32_t posted) {
+    session_options options;
+    options.posted = posted;
+    return options;
+}
+
+}  // namespace
+
+greeted::greeted(std::uint32_t posted) : s{with_receives(posted)} {
+    s.wire.send(make_greeting(hello));
+    EXPECT_EQ(decode_greeting(s.wire.read_segment()).what, greeting::answer);
+}
+
+void greeted::post(std::uint64_t id) {
+    must(s.end.qp().recv(
+        arena::get().inbox(static_cast<std::uint32_t>(id) * receive_size, receive_size), id));
+}
+
 void framed_wire::take(std::size_t count, bytes& raw, bytes& plain) const {
     while (count > 0) {
         const std::size_t at = (in_.position() + raw.size()) % marker_interval;

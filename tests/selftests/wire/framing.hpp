@@ -17,6 +17,18 @@ public:
     link_setting(const std::string& name, bool value);
 };
 
+/// A peer that is a softrnic: it greets, and is answered.
+class greeted : public ::testing::Test {
+protected:
+    explicit greeted(std::uint32_t posted = receives);
+
+    /// A receive number `id`, in a place of its own.
+    void post(std::uint64_t id);
+
+    greeting hello{.value = 0x123456789abc};
+    session s;
+};
+
 /// A TCP stream and how far both directions have come.
 class framed_wire {
 public:

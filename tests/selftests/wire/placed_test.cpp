@@ -27,7 +27,9 @@ protected:
         must(s.end.qp().write(arena::get().outbox(pattern(8)), {.length = 8, .rkey = their_stag},
                               {.id = id, .flags = flags}));
     }
-    static void expect_write(const session& s) {
+    /// Has the verbs side write, and takes it.
+    static void take_write(session& s, std::uint64_t id, send_flag flags = send_flag::signaled) {
+        write(s, id, flags);
         EXPECT_EQ(describe(s.wire.read_segment()), describe(make_write(their_stag, 0, pattern(8))));
     }
     /// Return: the index that it asks about.
@@ -54,8 +56,7 @@ private:
 
 TEST_F(Asks, behind_signaled_work) {
     session s = connect();
-    write(s, 5);
-    expect_write(s);
+    take_write(s, 5);
     const std::uint16_t index = asked(s);
     expect_no_completion(s);
     answer(s, index);
@@ -64,11 +65,9 @@ TEST_F(Asks, behind_signaled_work) {
 
 TEST_F(Asks, once_for_all_that_came_before) {
     session s = connect();
-    write(s, 5);
-    expect_write(s);
+    take_write(s, 5);
     const std::uint16_t first = asked(s);
-    write(s, 6);
-    expect_write(s);
+    take_write(s, 6);
     const std::uint16_t second = asked(s);
     EXPECT_EQ(second, first + 1);
     answer(s, second);
@@ -97,19 +96,16 @@ TEST_F(Asks, and_answers) {
 
 TEST_F(Asks, not_behind_work_that_nobody_waits_for) {
     session s = connect();
-    write(s, 5, send_flag::none);
-    expect_write(s);
+    take_write(s, 5, send_flag::none);
     s.wire.expect_quiet();
-    write(s, 6);
-    expect_write(s);
+    take_write(s, 6);
     answer(s, asked(s));
     s.expect_status(6, IBV_WC_SUCCESS);
 }
 
 TEST_F(Asks, an_answer_for_what_was_not_asked_says_nothing) {
     session s = connect();
-    write(s, 5);
-    expect_write(s);
+    take_write(s, 5);
     const std::uint16_t index = asked(s);
     answer(s, static_cast<std::uint16_t>(index + 1));
     answer(s, static_cast<std::uint16_t>(index + 0x8000));
@@ -124,8 +120,7 @@ TEST_F(Asks, an_answer_for_what_was_not_asked_says_nothing) {
 // The peer has executed the Read behind the Write.
 TEST_F(Asks, a_read_response_is_an_answer) {
     session s = connect();
-    write(s, 5);
-    expect_write(s);
+    take_write(s, 5);
     (void)asked(s);
     must(s.end.qp().read(arena::get().inbox(0, 4), {.length = 4, .rkey = their_stag}, {.id = 6}));
     const read_request r = decode_read_request(s.wire.read_segment().payload);
@@ -137,8 +132,7 @@ TEST_F(Asks, a_read_response_is_an_answer) {
 
 TEST_F(Asks, what_is_not_answered_is_flushed) {
     session s = connect();
-    write(s, 5);
-    expect_write(s);
+    take_write(s, 5);
     (void)asked(s);
     s.wire.finish();
     must(s.end.wait_disconnected(patience));
@@ -148,8 +142,7 @@ TEST_F(Asks, what_is_not_answered_is_flushed) {
 // The answer came before the end.
 TEST_F(Asks, an_answer_before_the_end_counts) {
     session s = connect();
-    write(s, 5);
-    expect_write(s);
+    take_write(s, 5);
     answer(s, asked(s));
     s.wire.finish();
     must(s.end.wait_disconnected(patience));
@@ -160,41 +153,27 @@ TEST_F(Asks, not_somebody_who_does_not_answer) {
     session s(usual_options(role::responder));
     s.wire.send(make_greeting(answer_to(s.hello.value(), 1, greeting::rnr)));
     EXPECT_EQ(decode_greeting(s.wire.read_segment()).what, greeting::confirm);
-    write(s, 5);
-    expect_write(s);
+    take_write(s, 5);
     s.expect_status(5, IBV_WC_SUCCESS);
     s.wire.expect_quiet();
 }
 
 TEST_F(Asks, no_stranger) {
     session s(usual_options(role::responder));
-    write(s, 5);
-    expect_write(s);
+    take_write(s, 5);
     s.expect_status(5, IBV_WC_SUCCESS);
     s.wire.expect_quiet();
 }
 
-/// The peer has greeted, and asks. The verbs side answers whatever its own setting is.
-class Answers : public ::testing::Test {
+/// The peer asks. The verbs side answers whatever its own setting is.
+class Answers : public greeted {
 protected:
-    explicit Answers(std::uint32_t posted = receives) : s{options(posted)} {
-        s.wire.send(make_greeting(hello));
-        EXPECT_EQ(decode_greeting(s.wire.read_segment()).what, greeting::answer);
-    }
+    using greeted::greeted;
 
     void ask(std::uint16_t index) const { s.wire.send(make_placement({.question = index}, hello)); }
     void expect_answer(std::uint16_t index) const {
         EXPECT_EQ(decode_placement(s.wire.read_segment(), hello), (placement{.answer = index}));
     }
-
-    static session_options options(std::uint32_t posted) {
-        session_options options;
-        options.posted = posted;
-        return options;
-    }
-
-    greeting hello{.value = 0x123456789abc};
-    session s;
 };
 
 TEST_F(Answers, when_all_is_placed) {
@@ -237,8 +216,6 @@ TEST_F(Answers, only_with_the_proof) {
 class AnswersLate : public Answers {
 protected:
     AnswersLate() : Answers(0) {}
-
-    void post(std::uint64_t id) { must(s.end.qp().recv(arena::get().inbox(0, receive_size), id)); }
 };
 
 // What it asks about has no receive.

@@ -225,27 +225,10 @@ TEST_F(Recognition, a_link_need_not_take_part) {
     expect_standard(asking);
 }
 
-/// A peer that greets and is answered, and no receive.
-class NotReady : public ::testing::Test {
+/// There is no receive.
+class NotReady : public greeted {
 protected:
-    NotReady() {
-        s.wire.send(make_greeting({.value = 1}));
-        EXPECT_EQ(decode_greeting(s.wire.read_segment()).what, greeting::answer);
-    }
-
-    static session_options without_receives() {
-        session_options options;
-        options.posted = 0;
-        return options;
-    }
-
-    /// A receive number `id`, in a place of its own.
-    void post(std::uint64_t id) {
-        must(s.end.qp().recv(
-            arena::get().inbox(static_cast<std::uint32_t>(id) * receive_size, receive_size), id));
-    }
-
-    session s{without_receives()};
+    NotReady() : greeted(0) {}
 };
 
 TEST_F(NotReady, rfc5041_7_1_messages_wait_in_order) {

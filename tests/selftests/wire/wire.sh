@@ -11,10 +11,7 @@
 . lib/topology.sh
 . lib/gtest.sh
 
-export SRN_SERVER_ADDR=10.1.0.1
-
-chmod +x wirepeer
-run_check "link" dummy_link || finish
+on_own_link wirepeer
 run_gtest ./wirepeer 270 "${SRN_FILTER:-*}"
 
 # Where an answer takes its time, what has been closed is not gone at once.
