@@ -20,24 +20,24 @@
  * struct srn_ride - answers that wait for a message to ride with
  * @qp: queue pair
  * @timer: sends what nothing has come for
+ * @left_at: when the last answer left alone, in ns; of the transmitter
  * @lock: protects what follows; a leaf
  * @rides: answers wait
  * @running: the timer has been started
  * @seen: number of questions when the timer was started, or looked last
  * @doubt: messages that have to follow an answer closely before answers wait again
  * @penalty: @doubt after the next answer for which no message comes in time
- * @left_at: when the last answer left alone, in ns
  */
 struct srn_ride {
 	struct srn_qp *qp;
 	struct hrtimer timer;
+	u64 left_at;
 	spinlock_t lock;	/* of what follows */
 	bool rides;
 	bool running;
 	u32 seen;
 	u32 doubt;
 	u32 penalty;
-	u64 left_at;
 };
 
 /**
@@ -66,7 +66,7 @@ void srn_placed_await(struct srn_qp *qp)
 	unsigned long flags;
 
 	spin_lock_irqsave(&qp->sq.lock, flags);
-	qp->sq.await_placement = true;
+	WRITE_ONCE(qp->sq.await_placement, true);
 	spin_unlock_irqrestore(&qp->sq.lock, flags);
 }
 
@@ -228,16 +228,12 @@ static u16 answer(struct srn_qp *qp)
 	return READ_ONCE(qp->tx.ask_index);
 }
 
-/**
- * srn_placed_is_due - is it time to answer or to ask, whatever else there is to send?
- * @qp: queue pair that is not within a message
- *
- * An answer comes behind the next message, if there is one: a question may come along with it then.
- * So a peer that always asks gets every second turn.
- *
- * Context: the active transmitter.
+/*
+ * Is it time to answer or to ask, whatever else there is to send? An answer comes behind the next
+ * message, if there is one: a question may come along with it then. So a peer that always asks gets
+ * every second turn.
  */
-bool srn_placed_is_due(struct srn_qp *qp)
+static bool is_due(struct srn_qp *qp)
 {
 	bool held = qp->tx.answer_held;
 
@@ -249,15 +245,21 @@ bool srn_placed_is_due(struct srn_qp *qp)
  * srn_placed_next - transmit an answer, or a question, or both
  * @qp: queue pair that is not within a message
  * @msg: the message
+ * @idle: there is nothing else to send
  *
  * Context: the active transmitter.
  *
- * Return: false if there is neither.
+ * Return: false if there is neither, or it has to wait.
  */
-bool srn_placed_next(struct srn_qp *qp, struct srn_tx_msg *msg)
+bool srn_placed_next(struct srn_qp *qp, struct srn_tx_msg *msg, bool idle)
 {
-	struct srn_placement p = { .answers = srn_placed_is_asked(qp), .asks = may_ask(qp) };
+	struct srn_placement p;
 
+	if (!idle && !is_due(qp))
+		return false;
+	p = (struct srn_placement) {
+		.answers = srn_placed_is_asked(qp), .asks = may_ask(qp),
+	};
 	if (!p.answers && !p.asks)
 		return false;
 	if (p.answers)

@@ -46,8 +46,7 @@ void srn_placed_begin(struct srn_qp *qp, bool await);
 void srn_placed_await(struct srn_qp *qp);
 bool srn_placed_received(struct srn_qp *qp);
 void srn_placed_asked(struct srn_qp *qp, u16 index);
-bool srn_placed_is_due(struct srn_qp *qp);
-bool srn_placed_next(struct srn_qp *qp, struct srn_tx_msg *msg);
+bool srn_placed_next(struct srn_qp *qp, struct srn_tx_msg *msg, bool idle);
 void srn_placed_followed(struct srn_qp *qp);
 void srn_placed_exit(struct srn_qp *qp);
 

@@ -292,8 +292,7 @@ enum srn_tx_verdict srn_requester_next(struct srn_stream *s, struct srn_tx_msg *
 	/* Not between a Write and its Immediate Data, which belong together. */
 	if (unlikely(READ_ONCE(qp->tx.greeting)) && !qp->tx.write_sent)
 		return srn_recognition_next(qp, msg);
-	if (srn_placed_concerns(qp) && !qp->tx.write_sent && srn_placed_is_due(qp) &&
-	    srn_placed_next(qp, msg))
+	if (srn_placed_concerns(qp) && !qp->tx.write_sent && srn_placed_next(qp, msg, false))
 		return SRN_TX_MESSAGE;
 	answer = srn_responder_waits(qp);
 	qp->tx.irq_turn = !qp->tx.irq_turn;
@@ -307,7 +306,7 @@ enum srn_tx_verdict srn_requester_next(struct srn_stream *s, struct srn_tx_msg *
 		return verdict;
 	if (answer)
 		return srn_responder_next(qp, msg);
-	return srn_placed_concerns(qp) && srn_placed_next(qp, msg) ? SRN_TX_MESSAGE : verdict;
+	return srn_placed_concerns(qp) && srn_placed_next(qp, msg, true) ? SRN_TX_MESSAGE : verdict;
 }
 
 /**

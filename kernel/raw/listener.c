@@ -238,8 +238,8 @@ static struct srn_raw_listener *new_listener(struct srn_device *dev,
 	return l;
 }
 
-/* A worker's part of srn_raw_listener_get(). */
-struct wish {
+/* What a worker does for srn_raw_listener_get(). */
+struct get_request {
 	struct work_struct work;
 	struct srn_device *dev;
 	const union srn_address *address;
@@ -247,27 +247,27 @@ struct wish {
 	struct srn_raw_listener *listener;	/* the answer: it, or an error pointer */
 };
 
-static struct srn_raw_listener *find_listener(const struct wish *w)
+static struct srn_raw_listener *find_listener(const struct get_request *r)
 {
 	struct srn_raw_listener *l;
 
 	lockdep_assert_held(&listeners_mutex);
 	list_for_each_entry(l, &listeners, node)
-		if (l->dev == w->dev && !memcmp(&l->address, w->address, sizeof(*w->address)))
+		if (l->dev == r->dev && !memcmp(&l->address, r->address, sizeof(*r->address)))
 			return l;
 	return NULL;
 }
 
 static void get_listener(struct work_struct *work)
 {
-	struct wish *w = container_of(work, struct wish, work);
+	struct get_request *r = container_of(work, struct get_request, work);
 	unsigned int noio;
 
 	mutex_lock(&listeners_mutex);
 	noio = memalloc_noio_save();
-	w->listener = find_listener(w) ?: new_listener(w->dev, w->address, w->offer);
-	if (!IS_ERR(w->listener))
-		w->listener->users++;
+	r->listener = find_listener(r) ?: new_listener(r->dev, r->address, r->offer);
+	if (!IS_ERR(r->listener))
+		r->listener->users++;
 	memalloc_noio_restore(noio);
 	mutex_unlock(&listeners_mutex);
 }
@@ -289,13 +289,13 @@ struct srn_raw_listener *srn_raw_listener_get(struct srn_device *dev,
 					      const union srn_address *address,
 					      srn_raw_offer offer)
 {
-	struct wish wish = { .dev = dev, .address = address, .offer = offer };
+	struct get_request request = { .dev = dev, .address = address, .offer = offer };
 
-	INIT_WORK_ONSTACK(&wish.work, get_listener);
-	queue_work(srn_wq, &wish.work);
-	flush_work(&wish.work);
-	destroy_work_on_stack(&wish.work);
-	return wish.listener;
+	INIT_WORK_ONSTACK(&request.work, get_listener);
+	queue_work(srn_wq, &request.work);
+	flush_work(&request.work);
+	destroy_work_on_stack(&request.work);
+	return request.listener;
 }
 
 static void close_listener(struct srn_raw_listener *l)

@@ -149,12 +149,6 @@ static struct srn_mpa_frame our_frame(const struct srn_raw *raw, bool reply)
 	};
 }
 
-/* May it come from a queue pair that is brought up by hand? */
-static bool is_such_frame(const struct srn_mpa_frame *f)
-{
-	return f->enhanced && f->peer_to_peer && f->rtr_write;
-}
-
 static int send_frame(struct srn_raw *raw, struct socket *sock, const struct srn_mpa_frame *frame)
 {
 	struct srn_bring_up b = {
@@ -191,13 +185,15 @@ static bool same_pair(const struct srn_raw *raw, const struct srn_bring_up *b)
 	return b->has_sq_psn || raw->rts;
 }
 
-static bool frame_names_us(const struct srn_raw *raw, const struct srn_handshake *peer,
-			   struct srn_bring_up *b)
+/* Does a frame come from a queue pair that is brought up by hand? @b: what it says then. */
+static bool read_frame(const struct srn_handshake *peer, struct srn_bring_up *b)
 {
+	const struct srn_mpa_frame *f = &peer->frame;
 	u32 len;
 	const u8 *data = srn_handshake_private(peer, &len);
 
-	return data && !srn_bring_up_get(data, len, b) && same_pair(raw, b);
+	return f->enhanced && f->peer_to_peer && f->rtr_write && data &&
+	       !srn_bring_up_get(data, len, b);
 }
 
 static int bind_local(struct srn_raw *raw)
@@ -296,7 +292,7 @@ static void wait_reply(struct srn_raw *raw)
 
 	if (ret == -EAGAIN)
 		return;
-	if (ret || f->reject || !is_such_frame(f) || !frame_names_us(raw, &raw->peer, &b)) {
+	if (ret || f->reject || !read_frame(&raw->peer, &b) || !same_pair(raw, &b)) {
 		attempt_failed(raw);
 		return;
 	}
@@ -603,16 +599,12 @@ static bool accept(struct srn_raw *raw, struct socket *sock, const struct srn_ha
 static bool offer(struct srn_device *dev, struct socket *sock,
 		  const struct srn_handshake *request, const char **reason)
 {
-	const struct srn_mpa_frame *f = &request->frame;
 	struct srn_bring_up b;
 	struct srn_raw *raw;
 	bool taken = false;
-	const u8 *data;
-	u32 len;
 
-	data = srn_handshake_private(request, &len);
 	*reason = "it is not for a queue pair that is brought up by hand";
-	if (f->revision != 2 || !is_such_frame(f) || !data || srn_bring_up_get(data, len, &b))
+	if (request->frame.revision != 2 || !read_frame(request, &b))
 		return false;
 	*reason = NULL;
 	raw = find(dev, b.dest_qpn);

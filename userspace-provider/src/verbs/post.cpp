@@ -51,14 +51,7 @@ int post_recv(ibv_qp* base, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) noexcept {
         *bad_wr = wr;
         return EINVAL;
     }
-    const receive_queue::posted result = qp_of(base)->rq.post(wr, bad_wr);
-    if (result.doorbell_asked) {
-        if (const int error = ring(*base, doorbell::receive)) {
-            *bad_wr = wr;
-            return error;
-        }
-    }
-    return result.error;
+    return qp_of(base)->rq.post(wr, bad_wr, [base] { return ring(*base, doorbell::receive); });
 }
 
 }  // namespace softrnic::provider

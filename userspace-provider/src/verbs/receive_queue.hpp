@@ -41,6 +41,19 @@ struct receive_queue {
         if (pushed) result.doorbell_asked = ring.publish() != SRN_KICK_NOT;
         return result;
     }
+
+    /// As a verb: `ring_doorbell` tells the kernel if it wants to be told, and returns an error.
+    template <class Doorbell>
+    int post(ibv_recv_wr* wr, ibv_recv_wr** bad_wr, Doorbell ring_doorbell) noexcept {
+        const posted result = post(wr, bad_wr);
+        if (result.doorbell_asked) {
+            if (const int error = ring_doorbell()) {
+                *bad_wr = wr;
+                return error;
+            }
+        }
+        return result.error;
+    }
 };
 
 }  // namespace softrnic::provider

@@ -77,14 +77,7 @@ int destroy_srq(ibv_srq* base) noexcept {
 }
 
 int post_srq_recv(ibv_srq* base, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) noexcept {
-    const receive_queue::posted result = srq_of(base)->queue.post(wr, bad_wr);
-    if (result.doorbell_asked) {
-        if (const int error = ring(*base)) {
-            *bad_wr = wr;
-            return error;
-        }
-    }
-    return result.error;
+    return srq_of(base)->queue.post(wr, bad_wr, [base] { return ring(*base); });
 }
 
 }  // namespace softrnic::provider
