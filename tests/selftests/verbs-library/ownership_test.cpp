@@ -4,9 +4,12 @@
 #include <fcntl.h>
 #include <malloc.h>
 
+#include <atomic>
 #include <filesystem>
 #include <future>
 #include <iterator>
+#include <span>
+#include <thread>
 
 #include "data.hpp"
 #include "fixture.hpp"
@@ -148,6 +151,25 @@ TEST_F(Ownership, DeviceOfAnotherKeepsItsFlags) {
     ASSERT_EQ(flags & O_NONBLOCK, 0) << "somebody else has set it";
     (void)device().wait_async_event(0s);
     EXPECT_EQ(fcntl(events, F_GETFL), flags);
+}
+
+// Another thread polls meanwhile, and sees none of its receives flushed.
+TEST(Destruction, OfAQueuePairCompletesNothing) {
+    softrnic::cq queue = must(softrnic::cq::create(device(), 64));
+    std::size_t seen = 0;
+    for (int round = 0; round < 100; ++round) {
+        softrnic::connection end = must(softrnic::resolve(server_address(1)));
+        must(end.create_queues({.send_cq = &queue}));
+        for (std::uint64_t i = 0; i < 8; ++i) must(end.qp().recv(softrnic::no_slices, i));
+        std::atomic<bool> over = false;
+        std::jthread polls([&] {
+            ibv_wc wc{};
+            while (!over) seen += must(queue.poll(std::span(&wc, 1))).size();
+        });
+        end.destroy_queues();
+        over = true;
+    }
+    EXPECT_EQ(seen, 0U);
 }
 
 }  // namespace
