@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
         std::puts("all sums are right");
         std::fflush(stdout);
         // Nothing is destroyed: gloo does not wait for the end of its last Write before it destroys
-        // a buffer, and ends the process if it sees a receive flushed.
+        // a buffer, and ends the process then.
         std::_Exit(0);
     } catch (const std::exception& e) {
         die(e.what());

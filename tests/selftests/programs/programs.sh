@@ -252,7 +252,7 @@ libraries()
 	as_infiniband
 	skip "MPICH over libfabric" "Debian 12 builds MPICH for UCX, not for libfabric"
 	skip "Ceph, async+rdma" "a monitor and its tools need 160 MB more of packages in this machine"
-	skip "Valkey over RDMA" "Debian 12 does not have it, and its Redis cannot do RDMA"
+	skip "Valkey over RDMA" "Debian 12 does not have it"
 }
 
 (($(nproc) > 1)) || skip_all "both ends of most programs poll, and need a CPU each"
