@@ -213,22 +213,23 @@ static const struct srn_stream_ops stream_ops = {
 	.ended = qp_ended,
 };
 
-static u32 terminate_payload(struct srn_qp *qp, u8 *out)
+static void put_terminate(struct srn_qp *qp, struct srn_tx_last *last)
 {
 	bool read = qp->rx.header.opcode == SRN_OP_READ_REQUEST &&
 		    qp->rx.control_len == sizeof(struct srn_wire_read_request);
 
-	return srn_rdmap_put_terminate(out, qp->end_term, qp->stream.term_header,
-				 qp->stream.term_header_len,
-				 read ? (void *)qp->rx.control : NULL);
+	trace_srn_terminate_sent(qp, &qp->end_term);
+	last->terminate_len =
+		srn_rdmap_put_terminate(last->terminate, qp->end_term, qp->stream.term_header,
+					qp->stream.term_header_len,
+					read ? (void *)qp->rx.control : NULL);
 }
 
 /* Return: true if there was a stream to stop. */
 static bool stop_stream(struct srn_qp *qp)
 {
-	u8 payload[SRN_TERM_MAX];
+	struct srn_tx_last last;
 	struct socket *sock;
-	u32 len = 0;
 
 	if (!qp->stream.sock)
 		return false;
@@ -238,11 +239,11 @@ static bool stop_stream(struct srn_qp *qp)
 		if (qp->stream.rx_starved || !srn_fpdu_at_boundary(&qp->stream.parser))
 			srn_state_fail(qp, IB_EVENT_QP_FATAL, NULL, NULL);
 	}
-	if (qp->end_terminate) {
-		trace_srn_terminate_sent(qp, &qp->end_term);
-		len = terminate_payload(qp, payload);
-	}
-	sock = srn_stream_stop(&qp->stream, len ? payload : NULL, len);
+	srn_stream_halt(&qp->stream);
+	srn_placed_last(qp, &last);
+	if (qp->end_terminate)
+		put_terminate(qp, &last);
+	sock = srn_stream_stop(&qp->stream, &last);
 	srn_linger(qp->dev, sock);
 	kfree(qp->irq.slots);
 	qp->irq.slots = NULL;

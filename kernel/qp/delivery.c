@@ -16,6 +16,19 @@
 #include "rnr.h"
 #include "state.h"
 
+static void end_write(struct srn_qp *qp)
+{
+	/* The last word of the peer may come in the middle of a Write. */
+	if (!qp->rx.payload && srn_placed_received(qp))
+		return;
+	if (!qp->rx.write_len)
+		srn_recognition_received(qp);
+	else if (qp->rx.waits)
+		srn_rnr_passed(qp);
+	else
+		srn_placed_count(qp, 1);
+}
+
 static int end_read_response(struct srn_qp *qp)
 {
 	struct srn_qp_rx *rx = &qp->rx;
@@ -63,6 +76,7 @@ static int end_send(struct srn_qp *qp, struct srn_term_code *term)
 		flags |= SRN_CQE_WITH_IMM;
 		ex = (__force u32)cpu_to_be32(ex);
 	}
+	srn_placed_count(qp, 1);
 	srn_receive_complete(qp, IB_WC_RECV, IB_WC_SUCCESS, length, flags, ex);
 	return 0;
 }
@@ -76,6 +90,7 @@ static int end_immediate(struct srn_qp *qp)
 
 	memcpy(&w, rx->control, sizeof(w));
 	srn_cursor_release(&rx->recv);
+	srn_placed_count(qp, 1);
 	srn_receive_complete(qp, IB_WC_RECV_RDMA_WITH_IMM, IB_WC_SUCCESS, rx->write_len,
 			     SRN_CQE_WITH_IMM | (info->solicited ? SRN_CQE_SOLICITED : 0),
 			     (__force u32)w.data);
@@ -179,8 +194,7 @@ int srn_delivery_end(struct srn_stream *s, struct srn_term_code *term)
 	}
 	switch (rx->header.opcode) {
 	case SRN_OP_WRITE:
-		if (!rx->write_len && !srn_placed_received(qp))
-			srn_recognition_received(qp);
+		end_write(qp);
 		return 0;
 	case SRN_OP_READ_RESPONSE:
 		return end_read_response(qp);

@@ -52,6 +52,7 @@ void srn_placed_begin(struct srn_qp *qp, bool await)
 	qp->tx.asked = qp->sq.next;
 	qp->tx.signaled = qp->sq.next;
 	qp->sq.placed = qp->sq.next;
+	qp->sq.messages = 0;
 	qp->sq.await_placement = await;
 }
 
@@ -72,9 +73,10 @@ void srn_placed_await(struct srn_qp *qp)
 
 /*
  * An index is 16 bits of one in the send queue, which holds what the answer to an earlier question
- * would complete: so it is not further back than the queue is deep.
+ * would complete: so it is not further back than the queue is deep. A number of messages is 16
+ * bits, too, and a work request has two of them at most.
  */
-static_assert(SRN_MAX_QP_WR <= 32768);
+static_assert(SRN_MAX_QP_WR < 32768);
 
 static void take_answer(struct srn_qp *qp, u16 index)
 {
@@ -85,6 +87,29 @@ static void take_answer(struct srn_qp *qp, u16 index)
 	spin_lock_irqsave(&sq->lock, flags);
 	asked = READ_ONCE(qp->tx.asked);
 	placed = asked - (u16)(asked - index);
+	if ((s32)(placed - sq->placed) > 0)
+		sq->placed = placed;
+	spin_unlock_irqrestore(&sq->lock, flags);
+	qp->rx.notify_send = true;
+}
+
+/* The peer has placed so many messages of this connection, and will place no more. */
+static void take_last(struct srn_qp *qp, u16 messages)
+{
+	struct srn_sq *sq = &qp->sq;
+	unsigned long flags;
+	u32 placed;
+	u16 left;
+
+	spin_lock_irqsave(&sq->lock, flags);
+	left = messages - sq->messages;
+	for (placed = sq->cons; placed != READ_ONCE(sq->next); placed++) {
+		const struct srn_send *send = srn_sq_slot(sq, placed);
+
+		if (srn_placed_messages(send) > left)
+			break;
+		left -= srn_placed_messages(send);
+	}
 	if ((s32)(placed - sq->placed) > 0)
 		sq->placed = placed;
 	spin_unlock_irqrestore(&sq->lock, flags);
@@ -177,7 +202,7 @@ void srn_placed_asked(struct srn_qp *qp, u16 index)
  *
  * Context: the receiver.
  *
- * Return: true if it was a question, or an answer.
+ * Return: true if it was a question, or an answer, or the last word.
  */
 bool srn_placed_received(struct srn_qp *qp)
 {
@@ -186,6 +211,8 @@ bool srn_placed_received(struct srn_qp *qp)
 
 	if (!srn_greeting_take_placement(&qp->rx.greeting, h->stag, h->to, &p))
 		return false;
+	if (p.last)
+		take_last(qp, p.messages);
 	if (p.answers)
 		take_answer(qp, p.placed_index);
 	/* That says nothing of whether the process of the peer answers, see doorbell.c. */
@@ -293,6 +320,29 @@ void srn_placed_followed(struct srn_qp *qp)
 	else
 		ride->rides = true;
 	spin_unlock(&ride->lock);
+}
+
+/**
+ * srn_placed_last - tell the peer at the end what has been placed
+ * @qp: queue pair that transmits nothing more but @last
+ * @last: filled in
+ *
+ * Nothing is told to a peer that does not ask. It may have had no time to do so: an end that asks
+ * takes its peer for one that does.
+ *
+ * Context: the active transmitter, or process if the stream has been halted.
+ */
+void srn_placed_last(struct srn_qp *qp, struct srn_tx_last *last)
+{
+	struct srn_placement p = { .last = true, .messages = READ_ONCE(qp->rx.placed) };
+
+	*last = (struct srn_tx_last) { };
+	if (!qp->tx.may_ask || qp->tx.rtr || qp->tx.greeting)
+		return;
+	if (!qp->tx.asks && !qp->sq.await_placement)
+		return;
+	last->write = true;
+	srn_greeting_put_placement(&qp->rx.greeting, &p, &last->stag, &last->to);
 }
 
 /**

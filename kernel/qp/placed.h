@@ -11,6 +11,10 @@
  * receive. One answer counts for all questions before it, and the response to a Read or atomic
  * counts as well.
  *
+ * At the end there may be a question that has not come yet, or an answer that waits. So the last
+ * thing that an end sends is how many messages of the other end it has placed, and received: Sends,
+ * Immediate Data, and Writes with payload. No message is marked, both ends count.
+ *
  * An answer should ride in the packet of the responder's next message. So it waits for one as long
  * as that usually comes in time, and leaves at once if it does not.
  */
@@ -42,12 +46,32 @@ static inline bool srn_placed_concerns(const struct srn_qp *qp)
 	return unlikely(srn_placed_is_asked(qp) || READ_ONCE(qp->sq.await_placement));
 }
 
+/* Messages that a work request in the send queue consists of. */
+static inline u16 srn_placed_messages(const struct srn_send *send)
+{
+	switch (srn_wr_info(send)->kind) {
+	case SRN_WR_KIND_SEND:
+		return 1;
+	case SRN_WR_KIND_WRITE:
+		return !!send->length + (send->wqe.opcode == SRN_WR_WRITE_WITH_IMM);
+	default:
+		return 0;
+	}
+}
+
+/* Messages of the peer are placed, and received. Context: the receiver. */
+static inline void srn_placed_count(struct srn_qp *qp, u16 messages)
+{
+	WRITE_ONCE(qp->rx.placed, qp->rx.placed + messages);
+}
+
 void srn_placed_begin(struct srn_qp *qp, bool await);
 void srn_placed_await(struct srn_qp *qp);
 bool srn_placed_received(struct srn_qp *qp);
 void srn_placed_asked(struct srn_qp *qp, u16 index);
 bool srn_placed_next(struct srn_qp *qp, struct srn_tx_msg *msg, bool idle);
 void srn_placed_followed(struct srn_qp *qp);
+void srn_placed_last(struct srn_qp *qp, struct srn_tx_last *last);
 void srn_placed_exit(struct srn_qp *qp);
 
 #endif /* SRN_PLACED_H */

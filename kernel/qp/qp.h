@@ -111,6 +111,7 @@ struct srn_sq {
 	u32 cons;
 	u32 silent;		/* work requests of a process that completed without a CQE */
 	u8 flush_first_as;	/* status of the first one that is flushed; 0: as the others */
+	u16 messages;		/* of those that are complete, modulo 2^16, see placed.h */
 	u32 placed;		/* index up to which the peer has placed all, see placed.h */
 
 	/* Reads and atomics, which are answered in order. */
@@ -199,9 +200,10 @@ struct srn_qp_rx {
 	u8 control_len;
 
 	/* What the receiver has to do when its pass is over, see srn_delivery_done(). */
-	bool notify_send;		/* complete requests that were answered */
-	bool notify_recv;		/* tell the consumer of completed receives */
-	bool solicited_recv;		/* one of these was solicited, or has failed */
+	bool notify_send:1;		/* complete requests that were answered */
+	bool notify_recv:1;		/* tell the consumer of completed receives */
+	bool solicited_recv:1;		/* one of these was solicited, or has failed */
+	u16 placed;			/* messages so far, modulo 2^16, see placed.h */
 };
 
 /* The reference to a queue pair that the RDMA core holds for a connection, see cm/claim.h. */

@@ -342,11 +342,13 @@ void srn_requester_pushed(struct srn_stream *s)
 enum srn_tx_verdict srn_requester_idle(struct srn_stream *s, bool may_sleep)
 {
 	struct srn_qp *qp = srn_qp_of_stream(s);
+	struct srn_tx_last last;
 
 	if (READ_ONCE(qp->state) == IB_QPS_SQD && drained(qp)) {
 		if (!may_sleep)
 			return SRN_TX_SLEEP;
-		srn_stream_shutdown(s);
+		srn_placed_last(qp, &last);
+		srn_stream_shutdown(s, &last);
 		/* What is posted from here on is too late. */
 		return SRN_TX_NONE;
 	}

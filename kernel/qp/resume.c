@@ -51,6 +51,8 @@ void srn_resume_messages(struct srn_stream *s)
 			break;
 		if (ret)
 			srn_rx_violation(s, term, segment->header_bytes, segment->header_len);
+		if (!ret)
+			srn_placed_count(qp, segment->writes);
 		if (!ret && segment->asked)
 			srn_placed_asked(qp, segment->ask_index);
 		srn_rnr_done(qp, segment);

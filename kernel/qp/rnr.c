@@ -108,6 +108,7 @@ static void fill(struct srn_qp *qp, struct srn_rnr_segment *segment,
 	segment->done = 0;
 	segment->write_len = 0;
 	segment->asked = false;
+	segment->writes = 0;
 }
 
 /**
@@ -292,6 +293,17 @@ void srn_rnr_asked(struct srn_qp *qp, u16 index)
 	last = list_last_entry(&qp->rx.rnr->segments, struct srn_rnr_segment, list);
 	last->asked = true;
 	last->ask_index = index;
+}
+
+/**
+ * srn_rnr_passed - a Write has been placed, and messages before it have not
+ * @qp: queue pair that keeps a segment, or more
+ *
+ * Context: the receiver.
+ */
+void srn_rnr_passed(struct srn_qp *qp)
+{
+	list_last_entry(&qp->rx.rnr->segments, struct srn_rnr_segment, list)->writes++;
 }
 
 /**

@@ -29,6 +29,7 @@ struct srn_rnr_segment {
 	u32 write_len;		/* Immediate Data: bytes of the Write before it */
 	bool asked;		/* the peer wants to know when it is placed */
 	u16 ask_index;		/* what it is to be told then */
+	u16 writes;		/* that came behind it, and before the next one */
 	u8 data[];
 };
 
@@ -59,6 +60,7 @@ void srn_rnr_end(struct srn_qp *qp);
 struct srn_rnr_segment *srn_rnr_oldest(struct srn_qp *qp);
 void srn_rnr_done(struct srn_qp *qp, struct srn_rnr_segment *segment);
 void srn_rnr_asked(struct srn_qp *qp, u16 index);
+void srn_rnr_passed(struct srn_qp *qp);
 void srn_rnr_wait_on(struct srn_qp *qp);
 void srn_rnr_posted(struct srn_qp *qp);
 void srn_rnr_posted_shared(struct srn_srq *srq);

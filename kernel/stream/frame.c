@@ -288,3 +288,25 @@ u32 srn_frame_terminate(struct srn_framer *f, u8 *out, const u8 *payload, u32 le
 	n += srn_framer_put(f, out + n, payload, len);
 	return n + srn_framer_end(f, out + n);
 }
+
+/**
+ * srn_frame_empty_write - write a Write without payload as an FPDU
+ * @f: framer of the stream
+ * @out: where to, %SRN_EMPTY_WRITE_FPDU bytes
+ * @stag: its STag
+ * @to: its offset
+ *
+ * Context: any, the caller is the only transmitter.
+ *
+ * Return: bytes written.
+ */
+u32 srn_frame_empty_write(struct srn_framer *f, u8 *out, u32 stag, u64 to)
+{
+	struct srn_wire_tagged header;
+	u32 n;
+
+	srn_rdmap_put_tagged(&header, SRN_OP_WRITE, stag, to, 0, true);
+	n = srn_framer_begin(f, out);
+	n += srn_framer_put(f, out + n, &header, sizeof(header));
+	return n + srn_framer_end(f, out + n);
+}

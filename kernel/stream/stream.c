@@ -208,46 +208,56 @@ void srn_stream_drain(struct srn_stream *s)
 /**
  * srn_stream_shutdown - send no more, and tell the peer so
  * @s: stream with an empty batch
+ * @last: what to send before that, perhaps nothing
  *
  * Requests that the peer has made meanwhile are not answered: the end of the stream tells it so.
  *
  * Context: the active transmitter, process, sleeps for the socket lock.
  */
-void srn_stream_shutdown(struct srn_stream *s)
+void srn_stream_shutdown(struct srn_stream *s, const struct srn_tx_last *last)
 {
+	srn_tx_last(s, last);
 	s->tx_shut = true;
 	kernel_sock_shutdown(s->sock, SHUT_WR);
 }
 
 /**
- * srn_stream_stop - end both engines
- * @s: stream
- * @terminate: payload of a Terminate message to send first, or NULL
- * @terminate_len: its length
+ * srn_stream_halt - end both engines
+ * @s: stream with a socket
  *
- * When it returns no operation of the stream is running or will run again, and
- * the stream refers to no memory.
+ * When it returns no operation of the stream is running or will run again. srn_stream_stop() has to
+ * follow.
  *
  * Context: process, sleeps; bounded.
- *
- * Return: the socket, which the caller owns, or NULL if there never was one.
  */
-struct socket *srn_stream_stop(struct srn_stream *s, const u8 *terminate, u32 terminate_len)
+void srn_stream_halt(struct srn_stream *s)
 {
-	struct socket *sock = s->sock;
-
 	srn_tx_stop(s);
-	if (!sock)
-		return NULL;
-	srn_sock_unhook(sock->sk);
+	srn_sock_unhook(s->sock->sk);
 	timer_delete_sync(&s->hold_timer);
 	cancel_delayed_work_sync(&s->rx_work);
 	srn_reassembly_end(s);
 	srn_tx_cleanup(s);
+}
+
+/**
+ * srn_stream_stop - let go of the socket
+ * @s: stream that has been halted
+ * @last: what to send first
+ *
+ * When it returns the stream refers to no memory.
+ *
+ * Context: process, sleeps; bounded.
+ *
+ * Return: the socket, which the caller owns.
+ */
+struct socket *srn_stream_stop(struct srn_stream *s, const struct srn_tx_last *last)
+{
+	struct socket *sock = s->sock;
+
 	srn_sock_share_fragment(sock, false);
 	srn_sock_allow_waiting(sock->sk);
-	if (terminate)
-		srn_tx_terminate(s, terminate, terminate_len);
+	srn_tx_last(s, last);
 	srn_tx_release(s);
 	s->sock = NULL;
 	return sock;

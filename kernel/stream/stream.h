@@ -19,10 +19,10 @@
  *
  * Begin. While a stream has no socket, the role of its transmitter is taken, so that kicks are only
  * noted. srn_stream_attach() gives the stream a socket. srn_stream_start() lets it receive and
- * frees the role, and srn_stream_stop() takes the role again.
+ * frees the role, and srn_stream_halt() takes the role again.
  *
  * End. The engines report an end with ->ended (any context); the layer above then
- * calls srn_stream_stop() from process context.
+ * calls srn_stream_halt() and srn_stream_stop() from process context.
  *
  * Lock order: socket lock, sk_callback_lock, then the locks of the layer above.
  */
@@ -55,6 +55,15 @@ struct srn_tx_msg {
 	u32 done;		/* payload bytes that are in FPDUs; kept by the stream */
 	bool open;		/* not yet completely in FPDUs; kept by the stream */
 	struct srn_cursor source;
+};
+
+/* What is sent at the end of a stream. */
+struct srn_tx_last {
+	bool write;		/* a Write without payload comes first */
+	u32 stag;		/* its STag */
+	u64 to;			/* its offset */
+	u32 terminate_len;	/* length of the Terminate that follows; 0: none does */
+	u8 terminate[SRN_TERM_MAX];	/* its payload */
 };
 
 enum srn_tx_verdict {
@@ -202,9 +211,10 @@ static inline bool srn_stream_transmits(const struct srn_stream *s)
 	return atomic_read(&s->tx_role) != SRN_TX_FREE;
 }
 
-void srn_stream_shutdown(struct srn_stream *s);
+void srn_stream_shutdown(struct srn_stream *s, const struct srn_tx_last *last);
 void srn_stream_drain(struct srn_stream *s);
-struct socket *srn_stream_stop(struct srn_stream *s, const u8 *terminate, u32 terminate_len);
+void srn_stream_halt(struct srn_stream *s);
+struct socket *srn_stream_stop(struct srn_stream *s, const struct srn_tx_last *last);
 
 /* How long to wait before memory that was short is asked for again. */
 #define SRN_RETRY_DELAY	msecs_to_jiffies(10)

@@ -414,12 +414,6 @@ void srn_tx_release(struct srn_stream *s)
 	s->msg.open = false;
 }
 
-static void count_terminate(struct srn_stream *s, u32 len)
-{
-	srn_tally_fpdu(s->counters, SRN_TX, &s->tx_tally, SRN_OP_TERMINATE, len, true);
-	srn_tally_flush(s->counters, SRN_TX, &s->tx_tally);
-}
-
 /* Finish the pending batch. Its memory must not be held while this waits for the peer. */
 static int push_until(struct srn_stream *s, unsigned long end)
 {
@@ -437,41 +431,60 @@ static int push_until(struct srn_stream *s, unsigned long end)
 
 static int send_until(struct socket *sock, struct iov_iter *iter, unsigned long end)
 {
-	if (time_after_eq(jiffies, end))
-		return -ETIMEDOUT;
-	sock->sk->sk_sndtimeo = end - jiffies;
+	/* Without a timeout it takes what there is room for. */
+	sock->sk->sk_sndtimeo = time_before(jiffies, end) ? end - jiffies : 0;
 	return srn_batch_send_some(sock, iter, 0);
 }
 
+static u32 build_last(struct srn_framer *f, const struct srn_tx_last *last, u8 *out)
+{
+	u32 n = 0;
+
+	if (last->write)
+		n = srn_frame_empty_write(f, out, last->stag, last->to);
+	if (last->terminate_len)
+		n += srn_frame_terminate(f, out + n, last->terminate, last->terminate_len);
+	return n;
+}
+
+static void count_last(struct srn_stream *s, const struct srn_tx_last *last)
+{
+	if (last->write)
+		srn_tally_fpdu(s->counters, SRN_TX, &s->tx_tally, SRN_OP_WRITE, 0, true);
+	if (last->terminate_len)
+		srn_tally_fpdu(s->counters, SRN_TX, &s->tx_tally, SRN_OP_TERMINATE,
+			       last->terminate_len, true);
+	srn_tally_flush(s->counters, SRN_TX, &s->tx_tally);
+}
+
 /**
- * srn_tx_terminate - finish what is pending and send a Terminate
- * @s: stream without a transmitter
- * @payload: Terminate payload, or NULL to only finish the pending batch
- * @len: its length
+ * srn_tx_last - finish what is pending and send what comes last
+ * @s: stream whose transmitter is the caller
+ * @last: what comes last, perhaps nothing
  *
- * Waits for room in the socket up to a limit. RFC 5040 section 4.8.
+ * For a Terminate (RFC 5040 section 4.8) it waits for room in the socket, up to a limit. If there
+ * is no room, @last is missing on the wire.
  *
  * Context: process, sleeps.
- *
- * Return: 0 or a negative errno; the Terminate may then be missing on the wire.
  */
-int srn_tx_terminate(struct srn_stream *s, const u8 *payload, u32 len)
+void srn_tx_last(struct srn_stream *s, const struct srn_tx_last *last)
 {
-	u8 fpdu[SRN_TERMINATE_FPDU];
-	unsigned long end = jiffies + TERMINATE_TIMEOUT;
+	unsigned long end = jiffies + (last->terminate_len ? TERMINATE_TIMEOUT : 0);
+	u8 fpdus[SRN_EMPTY_WRITE_FPDU + SRN_TERMINATE_FPDU];
 	struct iov_iter iter;
 	struct kvec iov;
 	int ret;
 
+	if (!last->write && !last->terminate_len)
+		return;
 	ret = push_until(s, end);
-	if (ret || !payload)
-		return ret;
-	iov.iov_base = fpdu;
-	iov.iov_len = srn_frame_terminate(&s->framer, fpdu, payload, len);
+	if (ret)
+		return;
+	iov.iov_base = fpdus;
+	iov.iov_len = build_last(&s->framer, last, fpdus);
 	iov_iter_kvec(&iter, ITER_SOURCE, &iov, 1, iov.iov_len);
 	while (iov_iter_count(&iter) && ret >= 0)
 		ret = send_until(s->sock, &iter, end);
 	if (ret >= 0)
-		count_terminate(s, len);
-	return min(ret, 0);
+		count_last(s, last);
 }

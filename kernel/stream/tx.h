@@ -21,6 +21,6 @@ void srn_tx_open(struct srn_stream *s);
 void srn_tx_stop(struct srn_stream *s);
 void srn_tx_cleanup(struct srn_stream *s);
 void srn_tx_release(struct srn_stream *s);
-int srn_tx_terminate(struct srn_stream *s, const u8 *payload, u32 len);
+void srn_tx_last(struct srn_stream *s, const struct srn_tx_last *last);
 
 #endif /* SRN_TX_H */

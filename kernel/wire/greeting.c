@@ -6,7 +6,8 @@
  * HELLO; 24 bits of proof and 24 of nonce of an ANSWER; the proof of a CONFIRM.
  *
  * Questions and answers about what is placed: STag: MAGIC, then two bits that say which there are.
- * Offset: 32 bits of proof, the index of the question, that of the answer.
+ * Offset: 32 bits of proof, the index of the question, that of the answer. The last word has a bit
+ * of its own, and its number of messages where the index of an answer would be.
  */
 #include "greeting.h"
 
@@ -17,6 +18,7 @@
 #define BITS_24		((1ULL << 24) - 1)
 #define ASKS		0x04
 #define ANSWERS		0x08
+#define LAST		0x10
 
 /* Mix all bits, so that no simple copy of what was sent is a proof. */
 static u64 mix(u64 value)
@@ -140,10 +142,14 @@ bool srn_greeting_take_placement(const struct srn_greeting *g, u32 stag, u64 to,
 {
 	u32 kind = stag & ~MAGIC_MASK;
 
-	if ((stag & MAGIC_MASK) != MAGIC || !kind || kind & ~(ASKS | ANSWERS) ||
-	    !(g->features & SRN_FEATURE_PLACED) || g->expected == SRN_GREETING_HELLO ||
-	    to >> 32 != placement_proof(g))
+	if ((stag & MAGIC_MASK) != MAGIC || !kind ||
+	    (kind != LAST && kind & ~(ASKS | ANSWERS)) || !(g->features & SRN_FEATURE_PLACED) ||
+	    g->expected == SRN_GREETING_HELLO || to >> 32 != placement_proof(g))
 		return false;
+	if (kind == LAST) {
+		*p = (struct srn_placement) { .last = true, .messages = to & 0xffff };
+		return true;
+	}
 	*p = (struct srn_placement) {
 		.asks = kind & ASKS, .answers = kind & ANSWERS,
 		.ask_index = (to >> 16) & 0xffff, .placed_index = to & 0xffff,
@@ -163,6 +169,7 @@ bool srn_greeting_take_placement(const struct srn_greeting *g, u32 stag, u64 to,
 void srn_greeting_put_placement(const struct srn_greeting *g, const struct srn_placement *p,
 				u32 *stag, u64 *to)
 {
-	*stag = MAGIC | (p->asks ? ASKS : 0) | (p->answers ? ANSWERS : 0);
-	*to = (u64)placement_proof(g) << 32 | (u32)p->ask_index << 16 | p->placed_index;
+	*stag = MAGIC | (p->asks ? ASKS : 0) | (p->answers ? ANSWERS : 0) | (p->last ? LAST : 0);
+	*to = (u64)placement_proof(g) << 32 | (u32)p->ask_index << 16 |
+	      (p->last ? p->messages : p->placed_index);
 }

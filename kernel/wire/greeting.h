@@ -16,7 +16,8 @@
  *	agreed			take: agreed
  *
  * From the initiator's greeting on, a Write without payload of either end may also ask what the
- * other end has placed, and answer. Its proof depends on the initiator's nonce.
+ * other end has placed, and answer, and tell at the end what has been placed without a question.
+ * Its proof depends on the initiator's nonce.
  *
  * Pure functions; the receiver of the stream takes, its transmitter puts.
  */
@@ -46,12 +47,14 @@ struct srn_greeting {
 	u64 peer_nonce;
 };
 
-/* A question about what the other end has placed, an answer, or both. */
+/* A question about what the other end has placed, an answer, or both; or the last word on that. */
 struct srn_placement {
 	bool asks;
 	bool answers;
+	bool last;		/* neither of these: nothing more will be placed */
 	u16 ask_index;		/* has all up to here been placed? */
 	u16 placed_index;	/* all up to there, where the other end asked, has been placed */
+	u16 messages;		/* of the other end that have been placed, if @last; modulo 2^16 */
 };
 
 void srn_greeting_begin(struct srn_greeting *g, bool initiator, u16 features, u64 nonce);

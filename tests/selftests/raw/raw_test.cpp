@@ -368,6 +368,26 @@ TEST_F(Raw, ASendCompletesWhenItIsReceived) {
     EXPECT_EQ(sent->status, IBV_WC_SUCCESS) << ibv_wc_status_str(sent->status);
 }
 
+// The other end has it and is gone before it can be asked.
+TEST_F(Raw, ASendThatWasReceivedIsGoodAtTheEnd) {
+    for (int round = 0; round < 50; ++round) {
+        end a(dev);
+        auto b = std::make_unique<end>(dev);
+        for (end* e : {&a, b.get()}) ASSERT_EQ(e->to_init(), 0);
+        ASSERT_EQ(b->post_receive(3), 0);
+        ASSERT_EQ(a.to_rtr(b->number(), b->psn()), 0);
+        ASSERT_EQ(b->to_rtr(a.number(), a.psn()), 0);
+        for (end* e : {&a, b.get()}) ASSERT_EQ(e->to_rts(), 0);
+        ASSERT_EQ(a.post(IBV_WR_SEND, 1), 0);
+        ASSERT_TRUE(b->completion());
+        b.reset();
+        const auto sent = completion_of(a, 1);
+        ASSERT_TRUE(sent);
+        ASSERT_EQ(sent->status, IBV_WC_SUCCESS)
+            << ibv_wc_status_str(sent->status) << " in round " << round;
+    }
+}
+
 TEST_F(Raw, ASendToItselfWaitsForItsReceive) {
     end a(dev);
     ASSERT_EQ(a.to_init(), 0);

@@ -119,6 +119,18 @@ TEST_F(Placed, WhatNobodyReceivedFails) {
     expect_status(next(ends.client.send_cq()), 1, IBV_WC_WR_FLUSH_ERR);
 }
 
+// It asks while the other end, which has received its message, is destroyed.
+TEST_F(Placed, WhatWasReceivedBeforeTheOtherEndWasDestroyedIsGood) {
+    for (int i = 0; i < 100; ++i) {
+        pair ends = connect();
+        must(ends.server.qp().recv(softrnic::no_slices, 11));
+        must(ends.client.qp().send(softrnic::no_slices, {.id = 1}));
+        expect_good(next(ends.server.recv_cq()), 11, IBV_WC_RECV);
+        ends.server = softrnic::connection();
+        expect_good(next(ends.client.send_cq()), 1, IBV_WC_SEND);
+    }
+}
+
 // Whoever closes first tells the other end before that what it has received.
 TEST_F(Placed, BothEndsCloseAtOnce) {
     for (int i = 0; i < 20; ++i) {

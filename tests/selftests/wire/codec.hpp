@@ -156,6 +156,8 @@ greeting confirmation_of(const greeting& hello, const greeting& answer);
 struct placement {
     std::optional<std::uint16_t> question{};
     std::optional<std::uint16_t> answer{};
+    /// The last word: so many messages of the other end have been placed.
+    std::optional<std::uint16_t> last{};
 
     friend bool operator==(const placement&, const placement&) = default;
 };

@@ -149,6 +149,85 @@ TEST_F(Asks, an_answer_before_the_end_counts) {
     s.expect_status(5, IBV_WC_SUCCESS);
 }
 
+/// The peer ends the stream with its last word, that so many messages have been placed.
+class LastWord : public Asks {
+protected:
+    void end(session& s, std::uint16_t messages) const {
+        s.wire.send(make_placement({.last = messages}, hello()));
+        s.wire.finish();
+        must(s.end.wait_disconnected(patience));
+    }
+};
+
+TEST_F(LastWord, answers_what_was_asked) {
+    session s = connect();
+    take_write(s, 5);
+    (void)asked(s);
+    end(s, 1);
+    s.expect_status(5, IBV_WC_SUCCESS);
+}
+
+TEST_F(LastWord, tells_each_message_apart) {
+    constexpr std::uint16_t messages = 6;
+    for (std::uint16_t placed = 0; placed <= messages; ++placed) {
+        SCOPED_TRACE(placed);
+        session s = connect();
+        const softrnic::local_slice from = arena::get().outbox(pattern(8));
+        const softrnic::remote_slice to{.length = 8, .rkey = their_stag};
+        must(s.end.qp().send(from, {.id = 1}));
+        must(s.end.qp().write(from, to, {.id = 2}));
+        must(s.end.qp().write_with_immediate(from, to, 0, {.id = 3}));
+        // Nothing is to be placed of this one.
+        must(s.end.qp().write(softrnic::no_slices, {.rkey = their_stag}, {.id = 5}));
+        must(s.end.qp().send(softrnic::no_slices, {.id = 6}));
+        must(s.end.qp().send(from, {.id = 7}));
+        end(s, placed);
+        for (const std::uint64_t id : {1, 2, 3}) {
+            const std::uint16_t needs = id == 3 ? 4 : static_cast<std::uint16_t>(id);
+            s.expect_status(id, placed >= needs ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR);
+        }
+        s.expect_status(5, placed >= 4 ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR);
+        s.expect_status(6, placed >= 5 ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR);
+        s.expect_status(7, placed >= 6 ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR);
+    }
+}
+
+// Messages count from the beginning of the connection.
+TEST_F(LastWord, counts_what_is_complete) {
+    session s = connect();
+    for (std::uint64_t id = 1; id <= 3; ++id) {
+        take_write(s, id);
+        answer(s, asked(s));
+        s.expect_status(id, IBV_WC_SUCCESS);
+    }
+    take_write(s, 4);
+    (void)asked(s);
+    take_write(s, 5);
+    end(s, 4);
+    s.expect_status(4, IBV_WC_SUCCESS);
+    s.expect_status(5, IBV_WC_WR_FLUSH_ERR);
+}
+
+TEST_F(LastWord, comes_in_the_middle_of_a_write) {
+    session s = connect();
+    take_write(s, 5);
+    (void)asked(s);
+    const region open = arena::get().layout().open;
+    segment part = make_write(open.stag, open.base, pattern(4));
+    part.last = false;
+    s.wire.send(part);
+    end(s, 1);
+    s.expect_status(5, IBV_WC_SUCCESS);
+}
+
+TEST_F(LastWord, that_claims_too_much_counts_for_what_was_sent) {
+    session s = connect();
+    take_write(s, 5);
+    (void)asked(s);
+    end(s, 0x7000);
+    s.expect_status(5, IBV_WC_SUCCESS);
+}
+
 TEST_F(Asks, not_somebody_who_does_not_answer) {
     session s(usual_options(role::responder));
     s.wire.send(make_greeting(answer_to(s.hello.value(), 1, greeting::rnr)));
@@ -213,6 +292,39 @@ TEST_F(Answers, only_with_the_proof) {
     expect_answer(78);
 }
 
+// The verbs side ends while a question is on its way.
+TEST_F(Answers, at_the_end_what_was_not_asked) {
+    const region open = arena::get().layout().open;
+    ask(1);
+    expect_answer(1);
+    s.wire.send(make_write(open.stag, open.base, pattern(4)));
+    s.wire.send(make_send(1, pattern(8)));
+    s.expect_receive(1, 8);
+    must(s.end.disconnect());
+    EXPECT_EQ(decode_placement(s.wire.read_segment(), hello), (placement{.last = 2}));
+    s.wire.expect_closed();
+}
+
+// The reason for the end comes behind it.
+TEST_F(Answers, before_a_terminate) {
+    ask(1);
+    expect_answer(1);
+    s.wire.send(make_send(1, pattern(8)));
+    s.expect_receive(1, 8);
+    s.wire.send(make_write(0x12345600, 0, pattern(4)));
+    EXPECT_EQ(decode_placement(s.wire.read_segment(), hello), (placement{.last = 1}));
+    EXPECT_EQ(s.wire.read_segment().opcode, op::terminate);
+    s.wire.expect_closed();
+}
+
+// Nobody has asked for it.
+TEST_F(Answers, nothing_at_the_end_if_the_peer_never_asks) {
+    s.wire.send(make_send(1, pattern(8)));
+    s.expect_receive(1, 8);
+    must(s.end.disconnect());
+    s.wire.expect_closed();
+}
+
 class AnswersLate : public Answers {
 protected:
     AnswersLate() : Answers(0) {}
@@ -235,6 +347,25 @@ TEST_F(AnswersLate, when_all_is_received) {
     post(3);
     s.expect_receive(3, 10);
     expect_answer(3);
+}
+
+// What waits is not placed, nor is what came behind it.
+TEST_F(AnswersLate, at_the_end_what_is_received) {
+    const region open = arena::get().layout().open;
+    ask(1);
+    expect_answer(1);
+    s.wire.send(make_write(open.stag, open.base, pattern(4)));
+    s.wire.send(make_send(1, pattern(8)));
+    s.wire.send(make_write(open.stag, open.base, pattern(4)));
+    s.wire.send(make_send(2, pattern(8)));
+    s.wire.send(make_write(open.stag, open.base, pattern(4)));
+    ask(6);
+    s.wire.expect_quiet();
+    post(1);
+    s.expect_receive(1, 8);
+    must(s.end.disconnect());
+    EXPECT_EQ(decode_placement(s.wire.read_segment(), hello), (placement{.last = 3}));
+    s.wire.expect_closed();
 }
 
 // A question before the greeting is a Write like any other.

@@ -145,12 +145,15 @@ protected:
         EXPECT_EQ(got.answers, p.answers);
         EXPECT_EQ(got.ask_index, p.ask_index);
         EXPECT_EQ(got.placed_index, p.placed_index);
+        EXPECT_EQ(got.last, p.last);
+        EXPECT_EQ(got.messages, p.messages);
     }
 
     static constexpr srn_placement question{.asks = true, .ask_index = 0xfedc};
     static constexpr srn_placement answer{.answers = true, .placed_index = 0xba98};
     static constexpr srn_placement both{
         .asks = true, .answers = true, .ask_index = 0x8001, .placed_index = 0xc003};
+    static constexpr srn_placement last{.last = true, .messages = 0x9a5c};
 
     srn_greeting initiator{};
     srn_greeting responder{};
@@ -163,11 +166,13 @@ TEST_F(Placement, Literal) {
     EXPECT_EQ(w.to & 0xffffffff, 0x8001c003U);
     EXPECT_EQ(put(initiator, question).stag, 0x73724704U);
     EXPECT_EQ(put(initiator, answer).stag, 0x73724708U);
+    EXPECT_EQ(put(initiator, last).stag, 0x73724710U);
+    EXPECT_EQ(put(initiator, last).to & 0xffffffff, 0x9a5cU);
 }
 
 TEST_F(Placement, IsUnderstoodByTheOtherEnd) {
     greet();
-    for (const srn_placement& p : {question, answer, both}) {
+    for (const srn_placement& p : {question, answer, both, last}) {
         ASSERT_TRUE(take(responder, put(initiator, p)));
         expect(p);
         ASSERT_TRUE(take(initiator, put(responder, p)));
@@ -188,6 +193,9 @@ TEST_F(Placement, EachBitOfTheProofCounts) {
         EXPECT_FALSE(take(responder, {right.stag ^ 1U << bit, right.to}));
     }
     EXPECT_FALSE(take(responder, {right.stag ^ 0xcU, right.to}));
+    // The last word comes alone.
+    EXPECT_FALSE(take(responder, {right.stag ^ 0x14U, right.to}));
+    EXPECT_FALSE(take(responder, {right.stag ^ 0x18U, right.to}));
 }
 
 TEST_F(Placement, NotBeforeTheGreeting) {
