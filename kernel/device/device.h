@@ -43,11 +43,11 @@ struct srn_qp;
  * @next_request: index at which the search for a free number in @requests begins
  * @gid: GID by which rdma_cm finds the link
  * @gid_work: tells programs, and the core, that GIDs have changed
- * @told_gids: GIDs that the core was told of last; only @gid_work uses it
+ * @gids: table of GIDs, under @lock; @gid_work keeps it up to date
  * @told_state: state of the port that programs were told of last, under RTNL; IB_PORT_NOP before
  * @count: number of live objects of each kind
  * @counters: what the link has done
- * @lock: protects the fields from @endpoints to @num_lingering; a leaf
+ * @lock: protects @gids, and the fields from @endpoints to @num_lingering; a leaf
  * @endpoints: connections and listeners of the connection manager
  * @reporters: reporters of the processes that have connections or listeners, by process
  * @lingering: sockets that are being closed, see stream/linger.h
@@ -80,12 +80,12 @@ struct srn_device {
 	u32 next_request;
 	union ib_gid gid;
 	struct delayed_work gid_work;
-	union ib_gid told_gids[SRN_GIDS];
+	union ib_gid gids[SRN_GIDS];
 	enum ib_port_state told_state;
 	atomic_t count[SRN_LIMITS];
 	struct srn_counters __percpu *counters;
 
-	spinlock_t lock;	/* of the lists below */
+	spinlock_t lock;	/* of the lists below, and of @gids */
 	struct list_head endpoints;
 	DECLARE_HASHTABLE(reporters, 8);
 	struct list_head lingering;

@@ -337,7 +337,9 @@ void srn_placed_last(struct srn_qp *qp, struct srn_tx_last *last)
 	struct srn_placement p = { .last = true, .messages = READ_ONCE(qp->rx.placed) };
 
 	*last = (struct srn_tx_last) { };
-	if (!qp->tx.may_ask || qp->tx.rtr || qp->tx.greeting)
+	/* Before the initiator's greeting nobody would understand it. Acquire: that is valid. */
+	if (!smp_load_acquire(&qp->tx.may_ask) || qp->tx.rtr ||
+	    READ_ONCE(qp->tx.greeting) == SRN_GREETING_HELLO)
 		return;
 	if (!qp->tx.asks && !qp->sq.await_placement)
 		return;

@@ -123,6 +123,7 @@ static int start(struct srn_raw *raw, struct socket *sock, const struct srn_conn
 		return ret;
 	raw->state = SRN_RAW_ESTABLISHED;
 	raw->sends_since = 0;
+	srn_handshake_exit(&raw->peer);
 	/* A program that waits in RTR may go on. */
 	if (!raw->rts)
 		srn_connection_event(raw->qp, IB_EVENT_COMM_EST);
@@ -641,7 +642,7 @@ static int prepare_role(struct srn_raw *raw)
 	return 0;
 }
 
-static struct srn_raw *raw_new(struct srn_qp *qp, const struct ib_qp_attr *attr)
+static struct srn_raw *raw_new(struct srn_qp *qp, const struct ib_qp_attr *attr, u16 port)
 {
 	struct srn_raw *raw = kzalloc(sizeof(*raw), GFP_KERNEL_ACCOUNT);
 
@@ -656,7 +657,7 @@ static struct srn_raw *raw_new(struct srn_qp *qp, const struct ib_qp_attr *attr)
 	raw->crc = READ_ONCE(qp->dev->crc);
 	raw->markers = READ_ONCE(qp->dev->markers);
 	raw->answers = READ_ONCE(qp->dev->greeting);
-	raw->port = READ_ONCE(qp->dev->raw_port);
+	raw->port = port;
 	raw->delay = MIN_DELAY;
 	raw->attr = *attr;
 	/* The core has a reference to it for the time of the call only. */
@@ -704,10 +705,11 @@ static int bind_qp(struct srn_raw *raw)
 int srn_raw_bring_up(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	const char *reason = "the link's setting raw/port is 0";
+	u16 port = READ_ONCE(qp->dev->raw_port);
 	struct srn_raw *raw;
 	int ret = -EOPNOTSUPP;
 
-	if (qp->kernel || !READ_ONCE(qp->dev->raw_port))
+	if (qp->kernel || !port)
 		goto refuse;
 	ret = -EPERM;
 	reason = "the process is in another network namespace than the link";
@@ -717,7 +719,7 @@ int srn_raw_bring_up(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
 	reason = "an attribute is missing, or has no place there";
 	if (!ib_modify_qp_is_ok(IB_QPS_INIT, IB_QPS_RTR, IB_QPT_RC, mask))
 		goto refuse;
-	raw = raw_new(qp, attr);
+	raw = raw_new(qp, attr, port);
 	if (!raw)
 		return -ENOMEM;
 	srn_qp_get(qp);

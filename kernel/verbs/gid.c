@@ -2,7 +2,7 @@
 /*
  * The table of GIDs. iWARP needs none, but programs that bring up queue pairs by hand name both
  * ends by them, and prefer one that has the form of an IPv4 address. So GID 0 is the primary IPv4
- * address, and the other addresses follow it. Up to Linux 6.3 rdma_cm finds the device by a GID
+ * address, and each of the others has a place behind it, which it keeps. Up to Linux 6.3 rdma_cm finds the device by a GID
  * that is made from the hardware address (see compat/compat.c), at any index: that is the last one.
  * Later kernels want GID 0 to be there, so it is that one as well if the network device has no
  * address.
@@ -16,40 +16,122 @@
 
 #define ADDRESS_DELAY	(HZ / 10)
 
-/* IPv4 address number *@index, which is counted down by those before it. Context: RCU. */
-static bool ipv4_gid(const struct net_device *netdev, int *index, union ib_gid *gid)
+/* The last place for an address. */
+#define LAST_PLACE	(SRN_GIDS - 2)
+/* The last GID is the one by which rdma_cm finds the link. */
+#define HARDWARE_PLACE	(SRN_GIDS - 1)
+
+/* The addresses of a network device, as GIDs. */
+struct addresses {
+	union ib_gid gid[SRN_GIDS];
+	int num;
+	bool tentative;		/* there is one more, if no other host has it */
+};
+
+/* Addresses for which there is no place are left out. */
+static bool has_room(const struct addresses *a)
+{
+	return a->num <= LAST_PLACE;
+}
+
+static void add_ipv4(const struct net_device *netdev, struct addresses *a)
 {
 	const struct in_device *in_dev = __in_dev_get_rcu(netdev);
 	const struct in_ifaddr *ifa;
 
 	if (!in_dev)
-		return false;
-	in_dev_for_each_ifa_rcu(ifa, in_dev) {
-		if ((*index)--)
-			continue;
-		ipv6_addr_set_v4mapped(ifa->ifa_local, (struct in6_addr *)gid);
-		return true;
-	}
-	return false;
+		return;
+	in_dev_for_each_ifa_rcu(ifa, in_dev)
+		if (has_room(a))
+			ipv6_addr_set_v4mapped(ifa->ifa_local,
+					       (struct in6_addr *)&a->gid[a->num++]);
 }
 
-/* The same for IPv6 addresses, but those that another host has. Context: RCU. */
-static bool ipv6_gid(const struct net_device *netdev, int *index, union ib_gid *gid)
+static void add_ipv6(const struct net_device *netdev, struct addresses *a)
 {
 #if IS_ENABLED(CONFIG_IPV6)
 	const struct inet6_dev *in6_dev = __in6_dev_get(netdev);
 	const struct inet6_ifaddr *ifp;
 
 	if (!in6_dev)
-		return false;
+		return;
 	list_for_each_entry_rcu(ifp, &in6_dev->addr_list, if_list) {
-		if (ifp->flags & IFA_F_DADFAILED || (*index)--)
+		if (ifp->flags & IFA_F_DADFAILED)
 			continue;
-		memcpy(gid, &ifp->addr, sizeof(*gid));
-		return true;
+		if (ifp->flags & IFA_F_TENTATIVE && !(ifp->flags & IFA_F_OPTIMISTIC))
+			a->tentative = true;
+		else if (has_room(a))
+			memcpy(&a->gid[a->num++], &ifp->addr, sizeof(a->gid[0]));
 	}
 #endif
+}
+
+static bool same(const union ib_gid *a, const union ib_gid *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+static bool is_among(const union ib_gid *gid, const union ib_gid *list, int num)
+{
+	while (num--)
+		if (same(gid, &list[num]))
+			return true;
 	return false;
+}
+
+/* Return: true if that is a change. */
+static bool set(union ib_gid *place, const union ib_gid *gid)
+{
+	if (same(place, gid))
+		return false;
+	*place = *gid;
+	return true;
+}
+
+/* Put an address in the first place that is free, unless it has one. Return: true on a change. */
+static bool find_place(union ib_gid *gids, const union ib_gid *address)
+{
+	int i;
+
+	if (is_among(address, gids, LAST_PLACE + 1))
+		return false;
+	for (i = 1; i <= LAST_PLACE; i++)
+		if (same(&gids[i], &zgid))
+			return set(&gids[i], address);
+	return false;
+}
+
+/* Each address keeps its place, since programs remember the index. Return: true on a change. */
+static bool fill(union ib_gid *gids, const union ib_gid *hardware, const struct addresses *a)
+{
+	bool changed;
+	int i;
+
+	changed = set(&gids[HARDWARE_PLACE], hardware);
+	changed |= set(&gids[0], a->num ? &a->gid[0] : hardware);
+	for (i = 1; i <= LAST_PLACE; i++)
+		if (same(&gids[i], &gids[0]) || !is_among(&gids[i], a->gid, a->num))
+			changed |= set(&gids[i], &zgid);
+	for (i = 1; i < a->num; i++)
+		changed |= find_place(gids, &a->gid[i]);
+	return changed;
+}
+
+/* Return: true on a change. @tentative: an address may have to be added soon. */
+static bool update(struct srn_device *dev, bool *tentative)
+{
+	struct addresses a = { };
+	bool changed;
+
+	rcu_read_lock();
+	add_ipv4(dev->netdev, &a);
+	add_ipv6(dev->netdev, &a);
+	rcu_read_unlock();
+	*tentative = a.tentative;
+	spin_lock_bh(&dev->lock);
+	changed = fill(dev->gids, &dev->gid, &a);
+	spin_unlock_bh(&dev->lock);
+	return changed;
 }
 
 /**
@@ -65,35 +147,12 @@ static bool ipv6_gid(const struct net_device *netdev, int *index, union ib_gid *
  */
 int srn_gid_query(struct ib_device *ibdev, u32 port, int index, union ib_gid *gid)
 {
-	const struct srn_device *dev = to_srn_dev(ibdev);
-	int left = index;
-	bool found;
+	struct srn_device *dev = to_srn_dev(ibdev);
 
-	memset(gid, 0, sizeof(*gid));
-	if (index == SRN_GIDS - 1) {
-		*gid = dev->gid;
-		return 0;
-	}
-	rcu_read_lock();
-	found = ipv4_gid(dev->netdev, &left, gid) || ipv6_gid(dev->netdev, &left, gid);
-	rcu_read_unlock();
-	if (!found && !index)
-		*gid = dev->gid;
+	spin_lock_bh(&dev->lock);
+	*gid = dev->gids[index];
+	spin_unlock_bh(&dev->lock);
 	return 0;
-}
-
-static bool table_changed(struct srn_device *dev)
-{
-	bool changed = false;
-	union ib_gid gid;
-	int i;
-
-	for (i = 0; i < SRN_GIDS; i++) {
-		srn_gid_query(&dev->ibdev, 1, i, &gid);
-		changed |= memcmp(&gid, &dev->told_gids[i], sizeof(gid));
-		dev->told_gids[i] = gid;
-	}
-	return changed;
 }
 
 /*
@@ -107,10 +166,15 @@ static void gid_work(struct work_struct *work)
 		.device = &dev->ibdev, .event = IB_EVENT_GID_CHANGE, .element.port_num = 1,
 	};
 
+	bool tentative;
+
 	if (!ib_device_try_get(&dev->ibdev))
 		return;
-	if (table_changed(dev))
+	if (update(dev, &tentative))
 		ib_dispatch_event(&event);
+	/* Nobody tells when it is known that no other host has an address. */
+	if (tentative)
+		srn_gid_check(dev, HZ);
 	ib_device_put(&dev->ibdev);
 }
 
@@ -131,7 +195,9 @@ void srn_gid_prepare(struct srn_device *dev)
  */
 void srn_gid_note(struct srn_device *dev)
 {
-	table_changed(dev);
+	bool tentative;
+
+	update(dev, &tentative);
 }
 
 /**

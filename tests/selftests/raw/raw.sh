@@ -34,7 +34,8 @@ index_of()
 
 V4_A=0000:0000:0000:0000:0000:ffff:0a00:0001 V6_A=fd00:0000:0000:0000:0000:0000:0000:0001
 V6_B=fd00:0000:0000:0000:0000:0000:0000:0002
-V4_OTHER=0000:0000:0000:0000:0000:ffff:0a00:0007
+V4_OTHER=0000:0000:0000:0000:0000:ffff:0a00:0007 V4_LAST=0000:0000:0000:0000:0000:ffff:0a00:0008
+V6_LAST=fd00:0000:0000:0000:0000:0000:0000:0009
 NONE=0000:0000:0000:0000:0000:0000:0000:0000
 
 gids_are_addresses()
@@ -42,10 +43,39 @@ gids_are_addresses()
 	wait_until 5 gid_is srna 0 "$V4_A" && wait_until 5 index_of srna "$V6_A" && gid_is srna 30 "$NONE"
 }
 
+# Each address keeps its index while others come and go.
 gids_follow()
 {
-	ip -n a addr add 10.0.0.7/24 dev va && wait_until 5 gid_is srna 1 "$V4_OTHER" &&
-		ip -n a addr del 10.0.0.7/24 dev va && wait_until 5 not index_of srna "$V4_OTHER"
+	local v6 last
+	v6=$(index_of srna "$V6_A")
+	ip -n a addr add 10.0.0.7/24 dev va && wait_until 5 index_of srna "$V4_OTHER" > /dev/null &&
+		ip -n a addr add 10.0.0.8/24 dev va && wait_until 5 index_of srna "$V4_LAST" > /dev/null || return
+	last=$(index_of srna "$V4_LAST")
+	ip -n a addr del 10.0.0.7/24 dev va && wait_until 5 not index_of srna "$V4_OTHER" &&
+		gid_is srna "$last" "$V4_LAST" && gid_is srna "$v6" "$V6_A" && gid_is srna 0 "$V4_A" &&
+		ip -n a addr del 10.0.0.8/24 dev va && wait_until 5 not index_of srna "$V4_LAST" &&
+		gid_is srna "$v6" "$V6_A"
+}
+
+# The first of those that are left takes GID 0, and gives its own place back.
+gid_0_is_the_primary_address()
+{
+	ip -n a addr add 10.0.0.7/24 dev va && wait_until 5 index_of srna "$V4_OTHER" > /dev/null &&
+		sysctl_a net.ipv4.conf.va.promote_secondaries=1 && ip -n a addr del 10.0.0.1/24 dev va &&
+		wait_until 5 gid_is srna 0 "$V4_OTHER" && [[ $(count_gids srna "$V4_OTHER") == 1 ]] &&
+		ip -n a addr add 10.0.0.1/24 dev va && wait_until 5 index_of srna "$V4_A" > /dev/null &&
+		ip -n a addr del 10.0.0.7/24 dev va && wait_until 5 gid_is srna 0 "$V4_A" &&
+		[[ $(count_gids srna "$V4_A") == 1 ]]
+}
+sysctl_a() { ip netns exec a sysctl -q -w "$1"; }
+count_gids() { cat "/sys/class/infiniband/$1/ports/1/gids/"* | grep -cx "$2"; }
+
+# An address that another host may have is none yet.
+gid_is_not_tentative()
+{
+	sysctl_a net.ipv6.conf.va.dad_transmits=3 && ip -n a addr add fd00::9/64 dev va && sleep 1 &&
+		not index_of srna "$V6_LAST" && wait_until 10 index_of srna "$V6_LAST" > /dev/null &&
+		ip -n a addr del fd00::9/64 dev va && wait_until 5 not index_of srna "$V6_LAST"
 }
 not() { ! "$@"; }
 
@@ -96,7 +126,9 @@ nothing_listens() { ! ss ${1:+-N $1} -Hltn "sport = :5040" | grep -q .; }
 run_check "two links in two namespaces" two_namespaces
 run_check "a link on a dummy interface" dummy_link
 run_check "the table of GIDs has the addresses" gids_are_addresses
-run_check "it follows them" gids_follow
+run_check "it follows them, each keeps its index" gids_follow
+run_check "GID 0 is the primary address" gid_0_is_the_primary_address
+run_check "it has no tentative address" gid_is_not_tentative
 pingpong_over_ipv6
 chmod +x raw_test
 SRN_RAW_DEVICE=srn0 run_gtest ./raw_test 200 '*'
