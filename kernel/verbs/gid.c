@@ -2,10 +2,10 @@
 /*
  * The table of GIDs. iWARP needs none, but programs that bring up queue pairs by hand name both
  * ends by them, and prefer one that has the form of an IPv4 address. So GID 0 is the primary IPv4
- * address, and each of the others has a place behind it, which it keeps. Up to Linux 6.3 rdma_cm finds the device by a GID
- * that is made from the hardware address (see compat/compat.c), at any index: that is the last one.
- * Later kernels want GID 0 to be there, so it is that one as well if the network device has no
- * address.
+ * address, and each of the others has a place behind it, which it keeps. Up to Linux 6.3 rdma_cm
+ * finds the device by a GID that is made from the hardware address (see compat/compat.c), at any
+ * index: that is the last one. Later kernels want GID 0 to be there, so it is that one as well if
+ * the network device has no address.
  */
 #include <linux/inetdevice.h>
 #include <net/addrconf.h>
