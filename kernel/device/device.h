@@ -41,13 +41,13 @@ struct srn_qp;
  * @qpn_step: difference between the number of a queue pair and that of the next one
  * @next_mem: index at which the search for a free number in @mems begins
  * @next_request: index at which the search for a free number in @requests begins
- * @gid: GID by which rdma_cm finds the link
+ * @gid: GID by which rdma_cm finds the link; written under @lock
  * @gid_work: tells programs, and the core, that GIDs have changed
  * @gids: table of GIDs, under @lock; @gid_work keeps it up to date
  * @told_state: state of the port that programs were told of last, under RTNL; IB_PORT_NOP before
  * @count: number of live objects of each kind
  * @counters: what the link has done
- * @lock: protects @gids, and the fields from @endpoints to @num_lingering; a leaf
+ * @lock: protects @gid, @gids, and the fields from @endpoints to @num_lingering; a leaf
  * @endpoints: connections and listeners of the connection manager
  * @reporters: reporters of the processes that have connections or listeners, by process
  * @lingering: sockets that are being closed, see stream/linger.h
@@ -85,7 +85,7 @@ struct srn_device {
 	atomic_t count[SRN_LIMITS];
 	struct srn_counters __percpu *counters;
 
-	spinlock_t lock;	/* of the lists below, and of @gids */
+	spinlock_t lock;	/* of the lists below, and of the GIDs */
 	struct list_head endpoints;
 	DECLARE_HASHTABLE(reporters, 8);
 	struct list_head lingering;

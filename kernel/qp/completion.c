@@ -60,6 +60,9 @@ static u32 complete_done(struct srn_qp *qp, u32 most, bool *written, bool *faile
 		*written |= complete_one(qp, send->status);
 		done++;
 	}
+	/* It must not fall behind so far that it seems to be ahead. */
+	if ((s32)(sq->cons - sq->placed) > 0)
+		sq->placed = sq->cons;
 	return done;
 }
 
@@ -98,6 +101,19 @@ static u8 flush_status(struct srn_sq *sq)
 	return status;
 }
 
+/*
+ * Was the work request at sq->cons executed completely? What the peer has placed was sent, also if
+ * it was in a batch of which a part is still here.
+ */
+static bool was_executed(const struct srn_sq *sq, const struct srn_send *send)
+{
+	if (srn_is_request(send))
+		return send->finished;
+	if (sq->cons == sq->sent)
+		return sq->await_placement && (s32)(sq->placed - sq->cons) > 0;
+	return srn_placed_oldest(sq, send);
+}
+
 /* Flush at most @most, whether fetched already or not. Return: how many; fewer if none is left. */
 static u32 flush_outstanding(struct srn_qp *qp, u32 most, bool *written)
 {
@@ -113,9 +129,7 @@ static u32 flush_outstanding(struct srn_qp *qp, u32 most, bool *written)
 		sq->next = sq->prod;
 		send = srn_sq_slot(sq, sq->cons);
 		status = send->status;
-		if (status == IB_WC_SUCCESS &&
-		    (sq->cons == sq->sent || (srn_is_request(send) && !send->finished) ||
-		     !srn_placed_oldest(sq, send)))
+		if (status == IB_WC_SUCCESS && !was_executed(sq, send))
 			status = flush_status(sq);
 		if (sq->cons == sq->sent)
 			sq->sent++;

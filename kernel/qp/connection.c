@@ -228,7 +228,7 @@ static void put_terminate(struct srn_qp *qp, struct srn_tx_last *last)
 /* Return: true if there was a stream to stop. */
 static bool stop_stream(struct srn_qp *qp)
 {
-	struct srn_tx_last last;
+	struct srn_tx_last last = { };
 	struct socket *sock;
 
 	if (!qp->stream.sock)

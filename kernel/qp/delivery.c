@@ -143,6 +143,27 @@ static u8 request_status(struct srn_term_code code)
 	return IB_WC_REM_OP_ERR;
 }
 
+/* Status of a Send or Write that the peer has refused. */
+static u8 message_status(struct srn_term_code code)
+{
+	if (code.layer == SRN_LAYER_DDP && code.etype == SRN_DDP_TAGGED_BUFFER)
+		return IB_WC_REM_ACCESS_ERR;
+	if (code.layer == SRN_LAYER_DDP && code.etype == SRN_DDP_UNTAGGED_BUFFER)
+		return code.ecode == SRN_UNTAGGED_NO_BUFFER ? IB_WC_RNR_RETRY_EXC_ERR :
+							      IB_WC_REM_INV_REQ_ERR;
+	return request_status(code);
+}
+
+/* A peer that cannot go on by itself does not tell about which message. */
+static bool is_about_message(const struct srn_terminate *t)
+{
+	if (!t->has_header)
+		return t->code.layer == SRN_LAYER_RDMAP &&
+		       t->code.etype == SRN_RDMAP_CATASTROPHIC;
+	return t->header.opcode == SRN_OP_WRITE ||
+	       (!t->header.tagged && t->header.qn == SRN_QN_SEND);
+}
+
 /* The peer ends the stream because of something that we did. */
 static void end_terminate(struct srn_qp *qp)
 {
@@ -166,6 +187,8 @@ static void end_terminate(struct srn_qp *qp)
 	send = srn_requests_oldest(qp, &index);
 	if (about_request && send)
 		send->status = request_status(t.code);
+	else if (is_about_message(&t))
+		srn_placed_refused(qp, t.has_header ? &t.header : NULL, message_status(t.code));
 	srn_state_fail(qp, IB_EVENT_QP_FATAL, NULL, NULL);
 }
 

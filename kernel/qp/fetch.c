@@ -106,7 +106,8 @@ bool srn_fetch_next(struct srn_qp *qp, bool flushing)
 	}
 	if (sq->signal_all)
 		send->wqe.flags |= SRN_WR_SIGNALED;
-	WRITE_ONCE(sq->prod, sq->prod + 1);
+	/* Release: pairs with srn_placed_refused(). */
+	smp_store_release(&sq->prod, sq->prod + 1);
 	return true;
 }
 

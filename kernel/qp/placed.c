@@ -50,7 +50,6 @@ struct srn_ride {
 void srn_placed_begin(struct srn_qp *qp, bool await)
 {
 	qp->tx.asked = qp->sq.next;
-	qp->tx.signaled = qp->sq.next;
 	qp->sq.placed = qp->sq.next;
 	qp->sq.messages = 0;
 	qp->sq.await_placement = await;
@@ -73,10 +72,9 @@ void srn_placed_await(struct srn_qp *qp)
 
 /*
  * An index is 16 bits of one in the send queue, which holds what the answer to an earlier question
- * would complete: so it is not further back than the queue is deep. A number of messages is 16
- * bits, too, and a work request has two of them at most.
+ * would complete: so it is not further back than the queue is deep.
  */
-static_assert(SRN_MAX_QP_WR < 32768);
+static_assert(SRN_MAX_QP_WR <= 32768);
 
 static void take_answer(struct srn_qp *qp, u16 index)
 {
@@ -93,27 +91,78 @@ static void take_answer(struct srn_qp *qp, u16 index)
 	qp->rx.notify_send = true;
 }
 
-/* The peer has placed so many messages of this connection, and will place no more. */
-static void take_last(struct srn_qp *qp, u16 messages)
+/*
+ * The peer has placed so many messages of this connection. There may be fewer than have completed
+ * here, as nobody waits for what is not signaled. Only the first word counts: looking through the
+ * queue takes its time.
+ */
+static void take_last(struct srn_qp *qp, u32 messages)
 {
 	struct srn_sq *sq = &qp->sq;
 	unsigned long flags;
-	u32 placed;
-	u16 left;
+	u32 index, next, n;
+	s32 left;
 
+	if (qp->rx.last_word)
+		return;
+	qp->rx.last_word = true;
+	qp->rx.notify_send = true;
 	spin_lock_irqsave(&sq->lock, flags);
 	left = messages - sq->messages;
-	for (placed = sq->cons; placed != READ_ONCE(sq->next); placed++) {
-		const struct srn_send *send = srn_sq_slot(sq, placed);
-
-		if (srn_placed_messages(send) > left)
+	/* Acquire: pairs with srn_requester_built(). */
+	next = smp_load_acquire(&sq->next);
+	for (index = sq->cons; left > 0 && index != next; index++) {
+		n = srn_placed_messages(srn_sq_slot(sq, index));
+		if (n > left)
 			break;
-		left -= srn_placed_messages(send);
+		left -= n;
+		/* What has no message may not have come to the peer, if nothing behind it has. */
+		if (n && (s32)(index + 1 - sq->placed) > 0)
+			sq->placed = index + 1;
 	}
-	if ((s32)(placed - sq->placed) > 0)
-		sq->placed = placed;
 	spin_unlock_irqrestore(&sq->lock, flags);
-	qp->rx.notify_send = true;
+}
+
+/* Could the peer mean this work request? */
+static bool is_about(const struct srn_send *send, const struct srn_rdmap_header *h)
+{
+	if (!h)
+		return srn_placed_messages(send);
+	if (!h->tagged)
+		return srn_wr_info(send)->kind == SRN_WR_KIND_SEND ||
+		       send->wqe.opcode == SRN_WR_WRITE_WITH_IMM;
+	return srn_wr_info(send)->kind == SRN_WR_KIND_WRITE && send->wqe.rkey == h->stag &&
+	       h->to - send->wqe.remote_addr < send->length;
+}
+
+/**
+ * srn_placed_refused - the peer ends the stream because of a Send or Write
+ * @qp: queue pair
+ * @h: header of its segment, or NULL if the peer does not tell
+ * @status: enum ib_wc_status that says why
+ *
+ * If the peer has told what it has placed, it is the next one that fits: a Write may have overtaken
+ * Sends that wait for a receive. What was not signaled may be complete.
+ *
+ * Context: the receiver.
+ */
+void srn_placed_refused(struct srn_qp *qp, const struct srn_rdmap_header *h, u8 status)
+{
+	struct srn_sq *sq = &qp->sq;
+	unsigned long flags;
+	u32 index, prod;
+
+	if (!qp->rx.last_word)
+		return;
+	spin_lock_irqsave(&sq->lock, flags);
+	index = (s32)(sq->placed - sq->cons) > 0 ? sq->placed : sq->cons;
+	/* The one in hand, too. Acquire: pairs with srn_fetch_next() and srn_fetch_post(). */
+	prod = smp_load_acquire(&sq->prod);
+	while (index != prod && !is_about(srn_sq_slot(sq, index), h))
+		index++;
+	if (index != prod)
+		srn_sq_slot(sq, index)->status = status;
+	spin_unlock_irqrestore(&sq->lock, flags);
 }
 
 /* Nobody has sent anything for a while: the answer leaves alone. */
@@ -213,6 +262,8 @@ bool srn_placed_received(struct srn_qp *qp)
 		return false;
 	if (p.last)
 		take_last(qp, p.messages);
+	if (p.asks)
+		qp->rx.asked = true;
 	if (p.answers)
 		take_answer(qp, p.placed_index);
 	/* That says nothing of whether the process of the peer answers, see doorbell.c. */
@@ -231,7 +282,7 @@ static bool may_ask(const struct srn_qp *qp)
 {
 	/* Acquire: the greeting is valid. */
 	return READ_ONCE(qp->sq.await_placement) && smp_load_acquire(&qp->tx.may_ask) &&
-	       (s32)(qp->tx.signaled - qp->tx.asked) > 0;
+	       qp->tx.unasked;
 }
 
 /* While there is always more to send, the peer is asked each quarter of the send queue. */
@@ -294,6 +345,7 @@ bool srn_placed_next(struct srn_qp *qp, struct srn_tx_msg *msg, bool idle)
 	if (p.asks) {
 		p.ask_index = qp->sq.next;
 		WRITE_ONCE(qp->tx.asked, qp->sq.next);
+		qp->tx.unasked = false;
 	}
 	msg->opcode = SRN_OP_WRITE;
 	srn_message_bytes(qp, msg, NULL, 0);
@@ -322,29 +374,67 @@ void srn_placed_followed(struct srn_qp *qp)
 	spin_unlock(&ride->lock);
 }
 
-/**
- * srn_placed_last - tell the peer at the end what has been placed
- * @qp: queue pair that transmits nothing more but @last
- * @last: filled in
- *
- * Nothing is told to a peer that does not ask. It may have had no time to do so: an end that asks
- * takes its peer for one that does.
- *
- * Context: the active transmitter, or process if the stream has been halted.
- */
-void srn_placed_last(struct srn_qp *qp, struct srn_tx_last *last)
+/* Nothing is told to a peer that does not ask. One that has had no time for it may be like us. */
+static bool owes_last(const struct srn_qp *qp)
+{
+	if (qp->tx.last_told || !(qp->rx.asked || READ_ONCE(qp->sq.await_placement)))
+		return false;
+	/* Before the initiator's greeting nobody would understand it. Acquire: that is valid. */
+	return smp_load_acquire(&qp->tx.may_ask) && !qp->tx.rtr &&
+	       READ_ONCE(qp->tx.greeting) != SRN_GREETING_HELLO;
+}
+
+static void put_last(struct srn_qp *qp, u32 *stag, u64 *to)
 {
 	struct srn_placement p = { .last = true, .messages = READ_ONCE(qp->rx.placed) };
 
-	*last = (struct srn_tx_last) { };
-	/* Before the initiator's greeting nobody would understand it. Acquire: that is valid. */
-	if (!smp_load_acquire(&qp->tx.may_ask) || qp->tx.rtr ||
-	    READ_ONCE(qp->tx.greeting) == SRN_GREETING_HELLO)
-		return;
-	if (!qp->tx.asks && !qp->sq.await_placement)
-		return;
-	last->write = true;
-	srn_greeting_put_placement(&qp->rx.greeting, &p, &last->stag, &last->to);
+	srn_greeting_put_placement(&qp->rx.greeting, &p, stag, to);
+	qp->tx.last_told = true;
+}
+
+/**
+ * srn_placed_close - the connection is about to be closed in an orderly way
+ * @qp: queue pair that has nothing else to send
+ *
+ * What comes after the last word is received until the peer closes, too. The peer does not know.
+ *
+ * Context: the active transmitter.
+ *
+ * Return: true if srn_placed_close_next() has to be called first.
+ */
+bool srn_placed_close(struct srn_qp *qp)
+{
+	qp->tx.last_due = owes_last(qp);
+	return qp->tx.last_due;
+}
+
+/**
+ * srn_placed_close_next - transmit the last word
+ * @qp: queue pair for which tx.last_due is true
+ * @msg: the message
+ *
+ * Context: the active transmitter.
+ */
+void srn_placed_close_next(struct srn_qp *qp, struct srn_tx_msg *msg)
+{
+	qp->tx.last_due = false;
+	msg->opcode = SRN_OP_WRITE;
+	srn_message_bytes(qp, msg, NULL, 0);
+	put_last(qp, &msg->stag, &msg->to);
+}
+
+/**
+ * srn_placed_last - tell the peer at the end what has been placed
+ * @qp: queue pair whose stream has been halted
+ * @last: what is sent at the end
+ *
+ * Context: process.
+ */
+void srn_placed_last(struct srn_qp *qp, struct srn_tx_last *last)
+{
+	last->write = owes_last(qp);
+	if (last->write)
+		put_last(qp, &last->stag, &last->to);
 }
 
 /**

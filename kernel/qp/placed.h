@@ -13,7 +13,8 @@
  *
  * At the end there may be a question that has not come yet, or an answer that waits. So the last
  * thing that an end sends is how many messages of the other end it has placed, and received: Sends,
- * Immediate Data, and Writes with payload. No message is marked, both ends count.
+ * Immediate Data, and Writes with payload. No message is marked, both ends count. A Terminate
+ * behind that is about the message that comes next.
  *
  * An answer should ride in the packet of the responder's next message. So it waits for one as long
  * as that usually comes in time, and leaves at once if it does not.
@@ -47,7 +48,7 @@ static inline bool srn_placed_concerns(const struct srn_qp *qp)
 }
 
 /* Messages that a work request in the send queue consists of. */
-static inline u16 srn_placed_messages(const struct srn_send *send)
+static inline u32 srn_placed_messages(const struct srn_send *send)
 {
 	switch (srn_wr_info(send)->kind) {
 	case SRN_WR_KIND_SEND:
@@ -60,7 +61,7 @@ static inline u16 srn_placed_messages(const struct srn_send *send)
 }
 
 /* Messages of the peer are placed, and received. Context: the receiver. */
-static inline void srn_placed_count(struct srn_qp *qp, u16 messages)
+static inline void srn_placed_count(struct srn_qp *qp, u32 messages)
 {
 	WRITE_ONCE(qp->rx.placed, qp->rx.placed + messages);
 }
@@ -71,6 +72,9 @@ bool srn_placed_received(struct srn_qp *qp);
 void srn_placed_asked(struct srn_qp *qp, u16 index);
 bool srn_placed_next(struct srn_qp *qp, struct srn_tx_msg *msg, bool idle);
 void srn_placed_followed(struct srn_qp *qp);
+void srn_placed_refused(struct srn_qp *qp, const struct srn_rdmap_header *h, u8 status);
+bool srn_placed_close(struct srn_qp *qp);
+void srn_placed_close_next(struct srn_qp *qp, struct srn_tx_msg *msg);
 void srn_placed_last(struct srn_qp *qp, struct srn_tx_last *last);
 void srn_placed_exit(struct srn_qp *qp);
 

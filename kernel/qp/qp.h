@@ -103,6 +103,7 @@ struct srn_sq {
 	u32 max_inline;
 	bool signal_all;
 	bool await_placement;	/* signaled Sends and Writes complete when they are placed; @lock */
+	u8 flush_first_as;	/* status of the first one to be flushed; 0: as the others; @lock */
 
 	spinlock_t lock;	/* protects what follows, but see top of file */
 	u32 prod;
@@ -110,8 +111,7 @@ struct srn_sq {
 	u32 sent;
 	u32 cons;
 	u32 silent;		/* work requests of a process that completed without a CQE */
-	u8 flush_first_as;	/* status of the first one that is flushed; 0: as the others */
-	u16 messages;		/* of those that are complete, modulo 2^16, see placed.h */
+	u32 messages;		/* of those that are complete, see placed.h */
 	u32 placed;		/* index up to which the peer has placed all, see placed.h */
 
 	/* Reads and atomics, which are answered in order. */
@@ -160,8 +160,10 @@ struct srn_qp_tx {
 	} control;
 	u8 rtr;			/* enum srn_rtr that is to be sent */
 	bool answer_held;	/* an answer comes behind the message in hand, see placed.h */
+	bool unasked;		/* a signaled Send or Write has been sent since the last question */
+	bool last_due;		/* the last word comes next */
+	bool last_told;		/* it has been sent */
 	u32 asked;		/* index up to which the peer was asked what it has placed */
-	u32 signaled;		/* index behind the last signaled Send or Write */
 	u32 asks;		/* number of the peer's questions; the receiver writes it */
 	u32 asks_answered;
 	u16 ask_index;		/* what the peer asked last; the receiver writes it */
@@ -189,21 +191,22 @@ struct srn_qp_rx {
 	struct srn_cursor write;	/* where RDMA Writes are placed */
 	struct srn_sge write_sge;
 	u32 write_len;			/* bytes of the Write in hand or the last one */
-	bool write_open;
-	bool wr_taken;			/* qp->recv holds a receive that is in use */
-	bool may_wait;			/* the peer's messages may wait for a receive, see rnr.h */
-	bool waits;			/* some do; state_lock, under which others read it */
-	struct srn_cursor recv;		/* where Sends are placed */
-	struct srn_cursor read;		/* where RDMA Read Responses are placed */
-
-	u8 control[SRN_TERM_MAX];
-	u8 control_len;
-
+	bool write_open:1;
+	bool wr_taken:1;		/* qp->recv holds a receive that is in use */
+	bool may_wait:1;		/* the peer's messages may wait for a receive, see rnr.h */
+	bool asked:1;			/* the peer has asked what has been placed */
+	bool last_word:1;		/* the peer has told what it has placed at the end */
 	/* What the receiver has to do when its pass is over, see srn_delivery_done(). */
 	bool notify_send:1;		/* complete requests that were answered */
 	bool notify_recv:1;		/* tell the consumer of completed receives */
 	bool solicited_recv:1;		/* one of these was solicited, or has failed */
-	u16 placed;			/* messages so far, modulo 2^16, see placed.h */
+	bool waits;			/* messages wait; state_lock, under which others read it */
+	u8 control_len;			/* bytes in @control */
+	struct srn_cursor recv;		/* where Sends are placed */
+	struct srn_cursor read;		/* where RDMA Read Responses are placed */
+
+	u8 control[SRN_TERM_MAX];	/* a control message */
+	u32 placed;			/* messages so far, see placed.h */
 };
 
 /* The reference to a queue pair that the RDMA core holds for a connection, see cm/claim.h. */

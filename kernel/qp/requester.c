@@ -48,7 +48,8 @@ void srn_requester_built(struct srn_stream *s)
 	struct srn_qp *qp = srn_qp_of_stream(s);
 
 	if (qp->tx.sq_open)
-		qp->sq.next++;
+		/* Release: the receiver may look at what is before that. */
+		smp_store_release(&qp->sq.next, qp->sq.next + 1);
 	qp->tx.sq_open = false;
 	if (qp->tx.irq_open)
 		srn_responder_sent(qp);
@@ -174,7 +175,8 @@ static enum srn_tx_verdict tx_local_request(struct srn_qp *qp, struct srn_send *
 		return SRN_TX_WAIT;
 	}
 	trace_srn_send_begin(qp, send);
-	qp->sq.next++;
+	/* Release: as in srn_requester_built(). */
+	smp_store_release(&qp->sq.next, qp->sq.next + 1);
 	return SRN_TX_AGAIN;
 }
 
@@ -210,7 +212,7 @@ static enum srn_tx_verdict tx_work_request(struct srn_qp *qp, struct srn_tx_msg 
 		return tx_local_request(qp, send, flushed);
 	}
 	if (send->wqe.flags & SRN_WR_SIGNALED && !srn_is_request(send))
-		qp->tx.signaled = sq->next + 1;
+		qp->tx.unasked = true;
 	if (unlikely(qp->tx.answered_alone))
 		srn_placed_followed(qp);
 	qp->tx.write_sent = send->wqe.opcode == SRN_WR_WRITE_WITH_IMM;
@@ -306,6 +308,10 @@ enum srn_tx_verdict srn_requester_next(struct srn_stream *s, struct srn_tx_msg *
 		return verdict;
 	if (answer)
 		return srn_responder_next(qp, msg);
+	if (unlikely(qp->tx.last_due)) {
+		srn_placed_close_next(qp, msg);
+		return SRN_TX_MESSAGE;
+	}
 	return srn_placed_concerns(qp) && srn_placed_next(qp, msg, true) ? SRN_TX_MESSAGE : verdict;
 }
 
@@ -336,19 +342,19 @@ void srn_requester_pushed(struct srn_stream *s)
  *
  * Context: the active transmitter.
  *
- * Return: SRN_TX_AGAIN if a process has posted meanwhile, SRN_TX_SLEEP if only the
+ * Return: SRN_TX_AGAIN if there is more to transmit, SRN_TX_SLEEP if only the
  * socket is left to be shut down but the caller may not sleep, else SRN_TX_NONE.
  */
 enum srn_tx_verdict srn_requester_idle(struct srn_stream *s, bool may_sleep)
 {
 	struct srn_qp *qp = srn_qp_of_stream(s);
-	struct srn_tx_last last;
 
 	if (READ_ONCE(qp->state) == IB_QPS_SQD && drained(qp)) {
+		if (srn_placed_close(qp))
+			return SRN_TX_AGAIN;
 		if (!may_sleep)
 			return SRN_TX_SLEEP;
-		srn_placed_last(qp, &last);
-		srn_stream_shutdown(s, &last);
+		srn_stream_shutdown(s);
 		/* What is posted from here on is too late. */
 		return SRN_TX_NONE;
 	}

@@ -29,7 +29,7 @@ struct srn_rnr_segment {
 	u32 write_len;		/* Immediate Data: bytes of the Write before it */
 	bool asked;		/* the peer wants to know when it is placed */
 	u16 ask_index;		/* what it is to be told then */
-	u16 writes;		/* that came behind it, and before the next one */
+	u32 writes;		/* that came behind it, and before the next one */
 	u8 data[];
 };
 

@@ -208,15 +208,13 @@ void srn_stream_drain(struct srn_stream *s)
 /**
  * srn_stream_shutdown - send no more, and tell the peer so
  * @s: stream with an empty batch
- * @last: what to send before that, perhaps nothing
  *
  * Requests that the peer has made meanwhile are not answered: the end of the stream tells it so.
  *
  * Context: the active transmitter, process, sleeps for the socket lock.
  */
-void srn_stream_shutdown(struct srn_stream *s, const struct srn_tx_last *last)
+void srn_stream_shutdown(struct srn_stream *s)
 {
-	srn_tx_last(s, last);
 	s->tx_shut = true;
 	kernel_sock_shutdown(s->sock, SHUT_WR);
 }

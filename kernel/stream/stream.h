@@ -211,7 +211,7 @@ static inline bool srn_stream_transmits(const struct srn_stream *s)
 	return atomic_read(&s->tx_role) != SRN_TX_FREE;
 }
 
-void srn_stream_shutdown(struct srn_stream *s, const struct srn_tx_last *last);
+void srn_stream_shutdown(struct srn_stream *s);
 void srn_stream_drain(struct srn_stream *s);
 void srn_stream_halt(struct srn_stream *s);
 struct socket *srn_stream_stop(struct srn_stream *s, const struct srn_tx_last *last);

@@ -436,6 +436,12 @@ static int send_until(struct socket *sock, struct iov_iter *iter, unsigned long 
 	return srn_batch_send_some(sock, iter, 0);
 }
 
+/* Is there room for a whole FPDU? The stream must not end within one. */
+static bool has_room(const struct sock *sk)
+{
+	return sk_stream_wspace(sk) > SRN_EMPTY_WRITE_FPDU;
+}
+
 static u32 build_last(struct srn_framer *f, const struct srn_tx_last *last, u8 *out)
 {
 	u32 n = 0;
@@ -459,7 +465,7 @@ static void count_last(struct srn_stream *s, const struct srn_tx_last *last)
 
 /**
  * srn_tx_last - finish what is pending and send what comes last
- * @s: stream whose transmitter is the caller
+ * @s: stream without a transmitter
  * @last: what comes last, perhaps nothing
  *
  * For a Terminate (RFC 5040 section 4.8) it waits for room in the socket, up to a limit. If there
@@ -478,7 +484,7 @@ void srn_tx_last(struct srn_stream *s, const struct srn_tx_last *last)
 	if (!last->write && !last->terminate_len)
 		return;
 	ret = push_until(s, end);
-	if (ret)
+	if (ret || (!last->terminate_len && !has_room(s->sock->sk)))
 		return;
 	iov.iov_base = fpdus;
 	iov.iov_len = build_last(&s->framer, last, fpdus);

@@ -21,117 +21,155 @@
 /* The last GID is the one by which rdma_cm finds the link. */
 #define HARDWARE_PLACE	(SRN_GIDS - 1)
 
-/* The addresses of a network device, as GIDs. */
-struct addresses {
-	union ib_gid gid[SRN_GIDS];
-	int num;
-	bool tentative;		/* there is one more, if no other host has it */
-};
-
-/* Addresses for which there is no place are left out. */
-static bool has_room(const struct addresses *a)
-{
-	return a->num <= LAST_PLACE;
-}
-
-static void add_ipv4(const struct net_device *netdev, struct addresses *a)
-{
-	const struct in_device *in_dev = __in_dev_get_rcu(netdev);
-	const struct in_ifaddr *ifa;
-
-	if (!in_dev)
-		return;
-	in_dev_for_each_ifa_rcu(ifa, in_dev)
-		if (has_room(a))
-			ipv6_addr_set_v4mapped(ifa->ifa_local,
-					       (struct in6_addr *)&a->gid[a->num++]);
-}
-
-static void add_ipv6(const struct net_device *netdev, struct addresses *a)
-{
-#if IS_ENABLED(CONFIG_IPV6)
-	const struct inet6_dev *in6_dev = __in6_dev_get(netdev);
-	const struct inet6_ifaddr *ifp;
-
-	if (!in6_dev)
-		return;
-	list_for_each_entry_rcu(ifp, &in6_dev->addr_list, if_list) {
-		if (ifp->flags & IFA_F_DADFAILED)
-			continue;
-		if (ifp->flags & IFA_F_TENTATIVE && !(ifp->flags & IFA_F_OPTIMISTIC))
-			a->tentative = true;
-		else if (has_room(a))
-			memcpy(&a->gid[a->num++], &ifp->addr, sizeof(a->gid[0]));
-	}
-#endif
-}
+/* Called for each address of a network device, the primary one first. Return: true to end. */
+typedef bool (*take_address)(union ib_gid *gids, const union ib_gid *address);
 
 static bool same(const union ib_gid *a, const union ib_gid *b)
 {
 	return !memcmp(a, b, sizeof(*a));
 }
 
-static bool is_among(const union ib_gid *gid, const union ib_gid *list, int num)
+/* Context: RCU. */
+static bool primary_ipv4(const struct net_device *netdev, union ib_gid *address)
 {
-	while (num--)
-		if (same(gid, &list[num]))
+	const struct in_device *in_dev = __in_dev_get_rcu(netdev);
+	const struct in_ifaddr *ifa = in_dev ? rcu_dereference(in_dev->ifa_list) : NULL;
+
+	if (ifa)
+		ipv6_addr_set_v4mapped(ifa->ifa_local, (struct in6_addr *)address);
+	return ifa;
+}
+
+/* Context: RCU. Return: true if @take did. */
+static bool each_ipv4(const struct net_device *netdev, take_address take, union ib_gid *gids)
+{
+	const struct in_device *in_dev = __in_dev_get_rcu(netdev);
+	const struct in_ifaddr *ifa;
+	union ib_gid address;
+
+	if (!in_dev)
+		return false;
+	in_dev_for_each_ifa_rcu(ifa, in_dev) {
+		ipv6_addr_set_v4mapped(ifa->ifa_local, (struct in6_addr *)&address);
+		if (take(gids, &address))
 			return true;
+	}
 	return false;
 }
 
-/* Return: true if that is a change. */
-static bool set(union ib_gid *place, const union ib_gid *gid)
+/* Addresses that another host has, or may have, are left out. */
+static bool each_ipv6(const struct net_device *netdev, take_address take, union ib_gid *gids)
 {
-	if (same(place, gid))
+#if IS_ENABLED(CONFIG_IPV6)
+	const struct inet6_dev *in6_dev = __in6_dev_get(netdev);
+	const struct inet6_ifaddr *ifp;
+	union ib_gid address;
+
+	if (!in6_dev)
 		return false;
-	*place = *gid;
+	list_for_each_entry_rcu(ifp, &in6_dev->addr_list, if_list) {
+		if (ifp->flags & IFA_F_DADFAILED ||
+		    (ifp->flags & IFA_F_TENTATIVE && !(ifp->flags & IFA_F_OPTIMISTIC)))
+			continue;
+		memcpy(&address, &ifp->addr, sizeof(address));
+		if (take(gids, &address))
+			return true;
+	}
+#endif
+	return false;
+}
+
+static bool each_address(const struct net_device *netdev, take_address take, union ib_gid *gids)
+{
+	return each_ipv4(netdev, take, gids) || each_ipv6(netdev, take, gids);
+}
+
+/* Is there one of which it is not known yet whether another host has it? Context: RCU. */
+static bool is_tentative(const struct net_device *netdev)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	const struct inet6_dev *in6_dev = __in6_dev_get(netdev);
+	const struct inet6_ifaddr *ifp;
+
+	if (!in6_dev)
+		return false;
+	list_for_each_entry_rcu(ifp, &in6_dev->addr_list, if_list)
+		if (ifp->flags & IFA_F_TENTATIVE)
+			return true;
+#endif
+	return false;
+}
+
+/* Put an address in the first place that is free, unless it has one. */
+static bool find_place(union ib_gid *gids, const union ib_gid *address)
+{
+	int i, free = 0;
+
+	for (i = 0; i <= LAST_PLACE; i++) {
+		if (same(&gids[i], address))
+			return false;
+		if (!free && same(&gids[i], &zgid))
+			free = i;
+	}
+	if (free)
+		gids[free] = *address;
+	return false;
+}
+
+static bool is_that(union ib_gid *gid, const union ib_gid *address)
+{
+	return same(gid, address);
+}
+
+static bool take_it(union ib_gid *gid, const union ib_gid *address)
+{
+	*gid = *address;
 	return true;
 }
 
-/* Put an address in the first place that is free, unless it has one. Return: true on a change. */
-static bool find_place(union ib_gid *gids, const union ib_gid *address)
+/* Each address keeps its place, since programs remember the index. Context: RCU. */
+static void fill(union ib_gid *gids, const struct net_device *netdev)
 {
 	int i;
 
-	if (is_among(address, gids, LAST_PLACE + 1))
-		return false;
+	if (!primary_ipv4(netdev, &gids[0]) && !each_address(netdev, is_that, &gids[0]) &&
+	    !each_address(netdev, take_it, &gids[0]))
+		gids[0] = gids[HARDWARE_PLACE];
 	for (i = 1; i <= LAST_PLACE; i++)
-		if (same(&gids[i], &zgid))
-			return set(&gids[i], address);
-	return false;
+		if (same(&gids[i], &gids[0]) || !each_address(netdev, is_that, &gids[i]))
+			gids[i] = zgid;
+	each_address(netdev, find_place, gids);
 }
 
-/* Each address keeps its place, since programs remember the index. Return: true on a change. */
-static bool fill(union ib_gid *gids, const union ib_gid *hardware, const struct addresses *a)
+/* Return: true on a change. Context: one at a time. */
+static bool update(struct srn_device *dev)
 {
-	bool changed;
-	int i;
-
-	changed = set(&gids[HARDWARE_PLACE], hardware);
-	changed |= set(&gids[0], a->num ? &a->gid[0] : hardware);
-	for (i = 1; i <= LAST_PLACE; i++)
-		if (same(&gids[i], &gids[0]) || !is_among(&gids[i], a->gid, a->num))
-			changed |= set(&gids[i], &zgid);
-	for (i = 1; i < a->num; i++)
-		changed |= find_place(gids, &a->gid[i]);
-	return changed;
-}
-
-/* Return: true on a change. @tentative: an address may have to be added soon. */
-static bool update(struct srn_device *dev, bool *tentative)
-{
-	struct addresses a = { };
+	union ib_gid gids[SRN_GIDS];
 	bool changed;
 
-	rcu_read_lock();
-	add_ipv4(dev->netdev, &a);
-	add_ipv6(dev->netdev, &a);
-	rcu_read_unlock();
-	*tentative = a.tentative;
 	spin_lock_bh(&dev->lock);
-	changed = fill(dev->gids, &dev->gid, &a);
+	memcpy(gids, dev->gids, sizeof(gids));
+	gids[HARDWARE_PLACE] = dev->gid;
+	spin_unlock_bh(&dev->lock);
+	rcu_read_lock();
+	fill(gids, dev->netdev);
+	rcu_read_unlock();
+	spin_lock_bh(&dev->lock);
+	changed = memcmp(dev->gids, gids, sizeof(gids));
+	memcpy(dev->gids, gids, sizeof(gids));
 	spin_unlock_bh(&dev->lock);
 	return changed;
+}
+
+static bool waits_for_address(const struct net_device *netdev)
+{
+	bool tentative;
+
+	rcu_read_lock();
+	/* Without a carrier nobody can be asked. */
+	tentative = netif_carrier_ok(netdev) && is_tentative(netdev);
+	rcu_read_unlock();
+	return tentative;
 }
 
 /**
@@ -166,15 +204,13 @@ static void gid_work(struct work_struct *work)
 		.device = &dev->ibdev, .event = IB_EVENT_GID_CHANGE, .element.port_num = 1,
 	};
 
-	bool tentative;
-
 	if (!ib_device_try_get(&dev->ibdev))
 		return;
-	if (update(dev, &tentative))
+	if (update(dev))
 		ib_dispatch_event(&event);
 	/* Nobody tells when it is known that no other host has an address. */
-	if (tentative)
-		srn_gid_check(dev, HZ);
+	if (waits_for_address(dev->netdev))
+		srn_gid_check_later(dev);
 	ib_device_put(&dev->ibdev);
 }
 
@@ -195,9 +231,7 @@ void srn_gid_prepare(struct srn_device *dev)
  */
 void srn_gid_note(struct srn_device *dev)
 {
-	bool tentative;
-
-	update(dev, &tentative);
+	update(dev);
 }
 
 /**
@@ -210,6 +244,17 @@ void srn_gid_note(struct srn_device *dev)
 void srn_gid_check(struct srn_device *dev, unsigned long delay)
 {
 	mod_delayed_work(system_wq, &dev->gid_work, delay);
+}
+
+/**
+ * srn_gid_check_later - see within a second whether the table has changed
+ * @dev: registered device, of which the caller has a reference
+ *
+ * Context: any.
+ */
+void srn_gid_check_later(struct srn_device *dev)
+{
+	queue_delayed_work(system_wq, &dev->gid_work, HZ);
 }
 
 /* Addresses often come together, and one that goes may still be listed when this is called. */

@@ -13,6 +13,7 @@ int srn_gid_query(struct ib_device *ibdev, u32 port, int index, union ib_gid *gi
 void srn_gid_prepare(struct srn_device *dev);
 void srn_gid_note(struct srn_device *dev);
 void srn_gid_check(struct srn_device *dev, unsigned long delay);
+void srn_gid_check_later(struct srn_device *dev);
 int srn_gid_init(void);
 void srn_gid_exit(void);
 

@@ -309,8 +309,13 @@ static const struct ib_device_ops device_ops = {
  */
 void srn_ib_device_update_gid(struct srn_device *dev)
 {
+	union ib_gid gid;
+
 	ASSERT_RTNL();
-	srn_compat_set_gid_tag(dev->netdev, &dev->gid);
+	srn_compat_set_gid_tag(dev->netdev, &gid);
+	spin_lock_bh(&dev->lock);
+	dev->gid = gid;
+	spin_unlock_bh(&dev->lock);
 }
 
 /**

@@ -146,6 +146,8 @@ static int netdev_event(struct notifier_block *nb, unsigned long event, void *ar
 	case NETDEV_DOWN:
 	case NETDEV_CHANGE:
 		port_may_have_changed(dev);
+		/* With a carrier an address may be there that was tentative. */
+		srn_gid_check_later(dev);
 		break;
 	case NETDEV_CHANGEADDR:
 		srn_ib_device_update_gid(dev);

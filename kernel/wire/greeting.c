@@ -7,7 +7,7 @@
  *
  * Questions and answers about what is placed: STag: MAGIC, then two bits that say which there are.
  * Offset: 32 bits of proof, the index of the question, that of the answer. The last word has a bit
- * of its own, and its number of messages where the index of an answer would be.
+ * of its own, and its number of messages where both indices would be.
  */
 #include "greeting.h"
 
@@ -147,7 +147,7 @@ bool srn_greeting_take_placement(const struct srn_greeting *g, u32 stag, u64 to,
 	    g->expected == SRN_GREETING_HELLO || to >> 32 != placement_proof(g))
 		return false;
 	if (kind == LAST) {
-		*p = (struct srn_placement) { .last = true, .messages = to & 0xffff };
+		*p = (struct srn_placement) { .last = true, .messages = (u32)to };
 		return true;
 	}
 	*p = (struct srn_placement) {
@@ -170,6 +170,6 @@ void srn_greeting_put_placement(const struct srn_greeting *g, const struct srn_p
 				u32 *stag, u64 *to)
 {
 	*stag = MAGIC | (p->asks ? ASKS : 0) | (p->answers ? ANSWERS : 0) | (p->last ? LAST : 0);
-	*to = (u64)placement_proof(g) << 32 | (u32)p->ask_index << 16 |
-	      (p->last ? p->messages : p->placed_index);
+	*to = (u64)placement_proof(g) << 32;
+	*to |= p->last ? p->messages : (u32)p->ask_index << 16 | p->placed_index;
 }

@@ -54,7 +54,7 @@ struct srn_placement {
 	bool last;		/* neither of these: nothing more will be placed */
 	u16 ask_index;		/* has all up to here been placed? */
 	u16 placed_index;	/* all up to there, where the other end asked, has been placed */
-	u16 messages;		/* of the other end that have been placed, if @last; modulo 2^16 */
+	u32 messages;		/* of the other end that have been placed, if @last; it wraps */
 };
 
 void srn_greeting_begin(struct srn_greeting *g, bool initiator, u16 features, u64 nonce);

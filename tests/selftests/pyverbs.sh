@@ -47,8 +47,6 @@ inherent()
 {
 	local reason
 	case $1 in
-	*rereg_access_bad_flow | *rereg_addr | *rereg_pd | *test_*invalidate* | *rc_bind_mw)
-		reason="wants the peer's refusal as the completion of the Send or Write itself" ;;
 	*external_qp*) reason="there is no CONNECT_RESPONSE event in iWARP" ;;
 	*udp* | *multicast*) reason="iWARP has no datagrams" ;;
 	*test_rdmacm_async_traffic) reason="reads a time-out that the core hands to no iWARP QP" ;;

@@ -157,7 +157,7 @@ struct placement {
     std::optional<std::uint16_t> question{};
     std::optional<std::uint16_t> answer{};
     /// The last word: so many messages of the other end have been placed.
-    std::optional<std::uint16_t> last{};
+    std::optional<std::uint32_t> last{};
 
     friend bool operator==(const placement&, const placement&) = default;
 };

@@ -152,8 +152,11 @@ TEST_F(Asks, an_answer_before_the_end_counts) {
 /// The peer ends the stream with its last word, that so many messages have been placed.
 class LastWord : public Asks {
 protected:
-    void end(session& s, std::uint16_t messages) const {
+    void say(session& s, std::uint32_t messages) const {
         s.wire.send(make_placement({.last = messages}, hello()));
+    }
+    void end(session& s, std::uint32_t messages) const {
+        say(s, messages);
         s.wire.finish();
         must(s.end.wait_disconnected(patience));
     }
@@ -168,8 +171,8 @@ TEST_F(LastWord, answers_what_was_asked) {
 }
 
 TEST_F(LastWord, tells_each_message_apart) {
-    constexpr std::uint16_t messages = 6;
-    for (std::uint16_t placed = 0; placed <= messages; ++placed) {
+    constexpr std::uint32_t messages = 6;
+    for (std::uint32_t placed = 0; placed <= messages; ++placed) {
         SCOPED_TRACE(placed);
         session s = connect();
         const softrnic::local_slice from = arena::get().outbox(pattern(8));
@@ -177,16 +180,16 @@ TEST_F(LastWord, tells_each_message_apart) {
         must(s.end.qp().send(from, {.id = 1}));
         must(s.end.qp().write(from, to, {.id = 2}));
         must(s.end.qp().write_with_immediate(from, to, 0, {.id = 3}));
-        // Nothing is to be placed of this one.
+        // Nothing is to be placed of this one, which is good if something behind it is placed.
         must(s.end.qp().write(softrnic::no_slices, {.rkey = their_stag}, {.id = 5}));
         must(s.end.qp().send(softrnic::no_slices, {.id = 6}));
         must(s.end.qp().send(from, {.id = 7}));
         end(s, placed);
         for (const std::uint64_t id : {1, 2, 3}) {
-            const std::uint16_t needs = id == 3 ? 4 : static_cast<std::uint16_t>(id);
+            const std::uint64_t needs = id == 3 ? 4 : id;
             s.expect_status(id, placed >= needs ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR);
         }
-        s.expect_status(5, placed >= 4 ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR);
+        s.expect_status(5, placed >= 5 ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR);
         s.expect_status(6, placed >= 5 ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR);
         s.expect_status(7, placed >= 6 ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR);
     }
@@ -208,6 +211,26 @@ TEST_F(LastWord, counts_what_is_complete) {
     s.expect_status(5, IBV_WC_WR_FLUSH_ERR);
 }
 
+TEST_F(LastWord, is_said_once) {
+    session s = connect();
+    take_write(s, 5);
+    (void)asked(s);
+    say(s, 0);
+    end(s, 1);
+    s.expect_status(5, IBV_WC_WR_FLUSH_ERR);
+}
+
+TEST_F(LastWord, comes_in_the_middle_of_a_send) {
+    session s = connect();
+    take_write(s, 5);
+    (void)asked(s);
+    segment part = make_send(1, pattern(4));
+    part.last = false;
+    s.wire.send(part);
+    end(s, 1);
+    s.expect_status(5, IBV_WC_SUCCESS);
+}
+
 TEST_F(LastWord, comes_in_the_middle_of_a_write) {
     session s = connect();
     take_write(s, 5);
@@ -224,8 +247,111 @@ TEST_F(LastWord, that_claims_too_much_counts_for_what_was_sent) {
     session s = connect();
     take_write(s, 5);
     (void)asked(s);
-    end(s, 0x7000);
+    end(s, 0x7fffffff);
     s.expect_status(5, IBV_WC_SUCCESS);
+}
+
+// Nobody waits for the first one, so it is complete before it is placed.
+TEST_F(LastWord, may_be_less_than_is_complete) {
+    session s = connect();
+    take_write(s, 5, send_flag::none);
+    take_write(s, 6);
+    (void)asked(s);
+    end(s, 0);
+    s.expect_status(6, IBV_WC_WR_FLUSH_ERR);
+}
+
+/// A Terminate behind the last word tells which message is refused.
+struct refusal {
+    const char* name;
+    segment offender;
+    term_code why;
+    ibv_wc_status status;
+    term_headers with = term_headers::ddp;
+};
+
+class Refuses : public LastWord, public ::testing::WithParamInterface<refusal> {};
+
+TEST_P(Refuses, the_next_message) {
+    const refusal& r = GetParam();
+    session s = connect();
+    for (std::uint64_t id = 5; id <= 7; ++id) {
+        if (r.offender.opcode == op::write) {
+            write(s, id);
+        } else {
+            must(s.end.qp().send(arena::get().outbox(pattern(8)), {.id = id}));
+        }
+    }
+    say(s, 1);
+    s.wire.send(make_terminate(terminate_payload(r.why, r.with, r.offender)));
+    must(s.end.wait_disconnected(patience));
+    s.expect_status(5, IBV_WC_SUCCESS);
+    s.expect_status(6, r.status);
+    s.expect_status(7, IBV_WC_WR_FLUSH_ERR);
+}
+
+INSTANTIATE_TEST_SUITE_P(Wire, Refuses,
+                         ::testing::Values(refusal{"rfc5041_8_2_invalid_stag",
+                                                   make_write(their_stag, 0, pattern(8)),
+                                                   {1, 1, 0},
+                                                   IBV_WC_REM_ACCESS_ERR},
+                                           refusal{"rfc5040_8_2_access_rights",
+                                                   make_write(their_stag, 0, pattern(8)),
+                                                   {0, 1, 2},
+                                                   IBV_WC_REM_ACCESS_ERR},
+                                           refusal{"rfc5041_8_2_no_buffer",
+                                                   make_send(2, pattern(8)),
+                                                   {1, 2, 2},
+                                                   IBV_WC_RNR_RETRY_EXC_ERR},
+                                           refusal{"rfc5041_8_2_too_long",
+                                                   make_send(2, pattern(8)),
+                                                   {1, 2, 5},
+                                                   IBV_WC_REM_INV_REQ_ERR},
+                                           refusal{"rfc5040_8_2_catastrophic",
+                                                   make_send(2, pattern(8)),
+                                                   {0, 0, 0},
+                                                   IBV_WC_REM_OP_ERR,
+                                                   term_headers::none}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// A Write that has no right there has overtaken Sends without a receive.
+TEST_F(LastWord, finds_the_write_that_is_refused) {
+    session s = connect();
+    must(s.end.qp().send(arena::get().outbox(pattern(8)), {.id = 5}));
+    write(s, 6);
+    write(s, 7);
+    say(s, 0);
+    s.wire.send(make_terminate(
+        terminate_payload({1, 1, 0}, term_headers::ddp, make_write(their_stag, 0, pattern(8)))));
+    must(s.end.wait_disconnected(patience));
+    s.expect_status(5, IBV_WC_WR_FLUSH_ERR);
+    s.expect_status(6, IBV_WC_REM_ACCESS_ERR);
+    s.expect_status(7, IBV_WC_WR_FLUSH_ERR);
+}
+
+// It may be about any of them.
+TEST_F(LastWord, is_needed_to_know_what_is_refused) {
+    session s = connect();
+    take_write(s, 5);
+    (void)asked(s);
+    s.wire.send(make_terminate(
+        terminate_payload({1, 1, 0}, term_headers::ddp, make_write(their_stag, 0, pattern(8)))));
+    must(s.end.wait_disconnected(patience));
+    s.expect_status(5, IBV_WC_WR_FLUSH_ERR);
+}
+
+// What is refused is complete, as nobody waits for it.
+TEST_F(LastWord, blames_nobody_else) {
+    session s = connect();
+    take_write(s, 5, send_flag::none);
+    must(s.end.qp().send(arena::get().outbox(pattern(8)), {.id = 6}));
+    (void)s.wire.read_segment();
+    (void)asked(s);
+    say(s, 0);
+    s.wire.send(make_terminate(
+        terminate_payload({1, 1, 0}, term_headers::ddp, make_write(their_stag, 0, pattern(8)))));
+    must(s.end.wait_disconnected(patience));
+    s.expect_status(6, IBV_WC_WR_FLUSH_ERR);
 }
 
 TEST_F(Asks, not_somebody_who_does_not_answer) {
@@ -352,8 +478,6 @@ TEST_F(AnswersLate, when_all_is_received) {
 // What waits is not placed, nor is what came behind it.
 TEST_F(AnswersLate, at_the_end_what_is_received) {
     const region open = arena::get().layout().open;
-    ask(1);
-    expect_answer(1);
     s.wire.send(make_write(open.stag, open.base, pattern(4)));
     s.wire.send(make_send(1, pattern(8)));
     s.wire.send(make_write(open.stag, open.base, pattern(4)));

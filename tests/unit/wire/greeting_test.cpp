@@ -153,7 +153,7 @@ protected:
     static constexpr srn_placement answer{.answers = true, .placed_index = 0xba98};
     static constexpr srn_placement both{
         .asks = true, .answers = true, .ask_index = 0x8001, .placed_index = 0xc003};
-    static constexpr srn_placement last{.last = true, .messages = 0x9a5c};
+    static constexpr srn_placement last{.last = true, .messages = 0x9a5c7e31};
 
     srn_greeting initiator{};
     srn_greeting responder{};
@@ -167,7 +167,7 @@ TEST_F(Placement, Literal) {
     EXPECT_EQ(put(initiator, question).stag, 0x73724704U);
     EXPECT_EQ(put(initiator, answer).stag, 0x73724708U);
     EXPECT_EQ(put(initiator, last).stag, 0x73724710U);
-    EXPECT_EQ(put(initiator, last).to & 0xffffffff, 0x9a5cU);
+    EXPECT_EQ(put(initiator, last).to & 0xffffffff, 0x9a5c7e31U);
 }
 
 TEST_F(Placement, IsUnderstoodByTheOtherEnd) {
