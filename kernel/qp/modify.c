@@ -80,6 +80,18 @@ static int modify_to_rts(struct srn_qp *qp, const struct ib_qp_attr *attr, int m
 	return -EINVAL;
 }
 
+/* In iWARP this is the orderly end of a connection, which InfiniBand does not have. */
+static int modify_to_sqd(struct srn_qp *qp)
+{
+	struct srn_conn *conn = srn_state_by_hand(qp);
+
+	if (!conn)
+		return srn_connection_close(qp);
+	conn->ops->put(conn);
+	srn_qp_notice(qp, "SQD: the sends of a queue pair brought up by hand cannot be paused\n");
+	return -EOPNOTSUPP;
+}
+
 static int modify_state(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	enum ib_qp_state to = attr->qp_state;
@@ -90,7 +102,7 @@ static int modify_state(struct srn_qp *qp, const struct ib_qp_attr *attr, int ma
 		srn_connection_abort(qp);
 		return 0;
 	case IB_QPS_SQD:
-		return srn_connection_close(qp);
+		return modify_to_sqd(qp);
 	case IB_QPS_RESET:
 		end_by_hand(qp);
 		return modify_to_reset(qp);

@@ -105,13 +105,14 @@ queue_pair()
 	return 0
 }
 
+# A multiple of perftest's moderation: see odd_numbers() of perftest.sh.
 many_queue_pairs()
 {
 	local server
-	timeout 200 ib_write_bw -R -F -q 64 -s 64 -n 640 -p 7800 > /tmp/server.log 2>&1 &
+	timeout 200 ib_write_bw -R -F -q 64 -s 64 -n 600 -p 7800 > /tmp/server.log 2>&1 &
 	server=$!
 	wait_listening 7800 || return
-	timeout 200 ib_write_bw -R -F -q 64 -s 64 -n 640 -p 7800 "$SERVER" > /tmp/client.log 2>&1 ||
+	timeout 200 ib_write_bw -R -F -q 64 -s 64 -n 600 -p 7800 "$SERVER" > /tmp/client.log 2>&1 ||
 		cat /tmp/client.log
 	wait "$server"
 }

@@ -292,6 +292,17 @@ TEST_F(Raw, WhatCannotBeIsRefused) {
     EXPECT_EQ(a.post(IBV_WR_SEND, 1), EINVAL) << "in RTR";
 }
 
+TEST_F(Raw, SendsCannotBePaused) {
+    end a(dev), b(dev);
+    for (end* e : {&a, &b}) ASSERT_EQ(e->to_init(), 0);
+    ASSERT_EQ(a.to_rtr(b.number(), b.psn()), 0);
+    ASSERT_EQ(b.to_rtr(a.number(), a.psn()), 0);
+    for (end* e : {&a, &b}) ASSERT_EQ(e->to_rts(), 0);
+    EXPECT_EQ(a.modify({.qp_state = IBV_QPS_SQD}, IBV_QP_STATE), EOPNOTSUPP);
+    expect_send(a, b);
+    EXPECT_EQ(a.query().qp_state, IBV_QPS_RTS);
+}
+
 TEST_F(Raw, ConnectedToItself) {
     end a(dev);
     ASSERT_EQ(a.to_init(), 0);

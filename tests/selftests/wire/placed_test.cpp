@@ -312,7 +312,7 @@ INSTANTIATE_TEST_SUITE_P(Wire, Refuses,
                                                    {0, 0, 0},
                                                    IBV_WC_REM_OP_ERR,
                                                    term_headers::none}),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& tested) { return std::string(tested.param.name); });
 
 // A Write that has no right there has overtaken Sends without a receive.
 TEST_F(LastWord, finds_the_write_that_is_refused) {
