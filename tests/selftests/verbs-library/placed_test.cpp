@@ -131,6 +131,36 @@ TEST_F(Placed, WhatWasReceivedBeforeTheOtherEndWasDestroyedIsGood) {
     }
 }
 
+// The other end has received fewer messages than are complete, as nobody waits for these.
+TEST_F(Placed, WhatNobodyReceivedFailsBehindUnsignaledWork) {
+    pair ends = connect();
+    must(ends.server.qp().recv(softrnic::no_slices, 11));
+    for (std::uint64_t id = 1; id <= 5; ++id) {
+        must(ends.client.qp().send(
+            softrnic::no_slices,
+            {.id = id, .flags = id == 5 ? send_flag::signaled : send_flag::none}));
+    }
+    expect_good(next(ends.server.recv_cq()), 11, IBV_WC_RECV);
+    ends.server = softrnic::connection();
+    expect_status(next(ends.client.send_cq()), 5, IBV_WC_WR_FLUSH_ERR);
+}
+
+// The first one tells of the refusal, and those behind it are flushed.
+TEST_F(Placed, AWriteThatIsRefusedSaysSo) {
+    pair ends = connect();
+    const softrnic::buffer from =
+        must(softrnic::buffer::create(ends.client.domain(), 8, access::none));
+    const softrnic::buffer to = must(softrnic::buffer::create(ends.server.domain(), 8, rights));
+    softrnic::remote_slice beyond = to.remote();
+    beyond.addr += 8;
+    must(ends.client.qp().write(from.sub(0, 8), to.remote(), {.id = 1}));
+    must(ends.client.qp().write(from.sub(0, 8), beyond, {.id = 2}));
+    must(ends.client.qp().write(from.sub(0, 8), to.remote(), {.id = 3}));
+    expect_good(next(ends.client.send_cq()), 1, IBV_WC_RDMA_WRITE);
+    expect_status(next(ends.client.send_cq()), 2, IBV_WC_REM_ACCESS_ERR);
+    expect_status(next(ends.client.send_cq()), 3, IBV_WC_WR_FLUSH_ERR);
+}
+
 // Whoever closes first tells the other end before that what it has received.
 TEST_F(Placed, BothEndsCloseAtOnce) {
     for (int i = 0; i < 20; ++i) {
