@@ -30,6 +30,17 @@ void srn_owner_exit(struct srn_qp *qp)
 }
 
 /**
+ * srn_owner_is_current - does the process that made a queue pair run here?
+ * @qp: queue pair
+ *
+ * Context: process.
+ */
+bool srn_owner_is_current(const struct srn_qp *qp)
+{
+	return task_tgid(current) == qp->owner;
+}
+
+/**
  * srn_owner_may_be_caller - could the queue pair be the caller's, as far as can be told?
  * @qp: queue pair
  *
@@ -45,7 +56,7 @@ void srn_owner_exit(struct srn_qp *qp)
  */
 bool srn_owner_may_be_caller(const struct srn_qp *qp)
 {
-	if (task_tgid(current) == qp->owner)
+	if (srn_owner_is_current(qp))
 		return true;
 	if (qp->kernel)
 		return current->flags & PF_KTHREAD;

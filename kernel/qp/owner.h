@@ -9,6 +9,7 @@
 
 void srn_owner_init(struct srn_qp *qp);
 void srn_owner_exit(struct srn_qp *qp);
+bool srn_owner_is_current(const struct srn_qp *qp);
 bool srn_owner_may_be_caller(const struct srn_qp *qp);
 bool srn_owner_is_caller(const struct srn_qp *qp, const struct rdma_cm_id *id);
 

@@ -47,17 +47,12 @@ static inline bool srn_placed_concerns(const struct srn_qp *qp)
 	return unlikely(srn_placed_is_asked(qp) || READ_ONCE(qp->sq.await_placement));
 }
 
-/* Messages that a work request in the send queue consists of. */
+/* Messages that a work request in the send queue consists of. A Write without payload is none. */
 static inline u32 srn_placed_messages(const struct srn_send *send)
 {
-	switch (srn_wr_info(send)->kind) {
-	case SRN_WR_KIND_SEND:
-		return 1;
-	case SRN_WR_KIND_WRITE:
-		return !!send->length + (send->wqe.opcode == SRN_WR_WRITE_WITH_IMM);
-	default:
-		return 0;
-	}
+	const struct srn_wr_info *info = srn_wr_info(send);
+
+	return info->messages - (info->kind == SRN_WR_KIND_WRITE && !send->length);
 }
 
 /* Messages of the peer are placed, and received. Context: the receiver. */

@@ -205,8 +205,8 @@ int srn_qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
 {
 	struct srn_qp *qp = to_srn_qp(ibqp);
 
-	/* Another thread may poll the queues. */
-	if (!qp->kernel)
+	/* Another thread may poll the queues. But who loses its device wants to know what fails. */
+	if (!qp->kernel && srn_owner_is_current(qp))
 		WRITE_ONCE(qp->forgotten, true);
 	srn_connection_abort(qp);
 	cancel_delayed_work_sync(&qp->close_work);

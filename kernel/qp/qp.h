@@ -191,7 +191,6 @@ struct srn_qp_rx {
 	struct srn_cursor write;	/* where RDMA Writes are placed */
 	struct srn_sge write_sge;
 	u32 write_len;			/* bytes of the Write in hand or the last one */
-	bool write_open:1;
 	bool wr_taken:1;		/* qp->recv holds a receive that is in use */
 	bool may_wait:1;		/* the peer's messages may wait for a receive, see rnr.h */
 	bool asked:1;			/* the peer has asked what has been placed */
@@ -200,6 +199,7 @@ struct srn_qp_rx {
 	bool notify_send:1;		/* complete requests that were answered */
 	bool notify_recv:1;		/* tell the consumer of completed receives */
 	bool solicited_recv:1;		/* one of these was solicited, or has failed */
+	bool write_open;		/* more segments of the Write in hand will come */
 	bool waits;			/* messages wait; state_lock, under which others read it */
 	u8 control_len;			/* bytes in @control */
 	struct srn_cursor recv;		/* where Sends are placed */
@@ -244,7 +244,7 @@ struct srn_qp {
 	bool ended;			/* stream stopped, queues flushed; state_lock */
 	struct srn_term_code end_term;
 	bool kernel;			/* it belongs to a kernel consumer */
-	bool forgotten;			/* a process destroys it: its work completes silently */
+	bool forgotten;			/* its process destroys it: its work completes silently */
 	struct work_struct end_work;
 	struct delayed_work close_work;	/* ends an orderly close that takes too long */
 

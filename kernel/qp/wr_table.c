@@ -12,33 +12,33 @@ const struct srn_wr_info srn_wr_table[SRN_WR_OPCODES] = {
 	[SRN_WR_SEND] = {
 		.name = "Send", .kind = SRN_WR_KIND_SEND, .completes_as = IB_WC_SEND,
 		.opcode = SRN_OP_SEND, .solicited = SRN_OP_SEND_SE,
-		.user = true, .payload = true, .can_inline = true,
+		.user = true, .payload = true, .can_inline = true, .messages = 1,
 	},
 	[SRN_WR_SEND_WITH_INV] = {
 		.name = "Send with Invalidate", .kind = SRN_WR_KIND_SEND,
 		.completes_as = IB_WC_SEND,
 		.opcode = SRN_OP_SEND_INV, .solicited = SRN_OP_SEND_SE_INV,
 		.ex = SRN_WR_EX_INVALIDATE,
-		.user = true, .payload = true, .can_inline = true,
+		.user = true, .payload = true, .can_inline = true, .messages = 1,
 	},
 	[SRN_WR_SEND_WITH_IMM] = {
 		.name = "Send with Immediate", .kind = SRN_WR_KIND_SEND,
 		.completes_as = IB_WC_SEND,
 		.opcode = SRN_OP_SEND_IMM, .solicited = SRN_OP_SEND_SE_IMM,
 		.ex = SRN_WR_EX_IMMEDIATE,
-		.user = true, .payload = true, .can_inline = true,
+		.user = true, .payload = true, .can_inline = true, .messages = 1,
 	},
 	[SRN_WR_WRITE] = {
 		.name = "Write", .kind = SRN_WR_KIND_WRITE, .completes_as = IB_WC_RDMA_WRITE,
 		.opcode = SRN_OP_WRITE,
-		.user = true, .payload = true, .can_inline = true,
+		.user = true, .payload = true, .can_inline = true, .messages = 1,
 	},
 	[SRN_WR_WRITE_WITH_IMM] = {
 		.name = "Write with Immediate", .kind = SRN_WR_KIND_WRITE,
 		.completes_as = IB_WC_RDMA_WRITE,
 		.opcode = SRN_OP_WRITE,
 		.ex = SRN_WR_EX_IMMEDIATE,
-		.user = true, .payload = true, .can_inline = true,
+		.user = true, .payload = true, .can_inline = true, .messages = 2,
 	},
 	[SRN_WR_READ] = {
 		.name = "Read", .kind = SRN_WR_KIND_READ, .completes_as = IB_WC_RDMA_READ,

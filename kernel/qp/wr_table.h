@@ -38,6 +38,7 @@ enum srn_wr_ex {
  * @user: a process may post it; a kernel consumer may post whatever srn_wr_table_find() finds
  * @payload: it has scatter/gather entries
  * @can_inline: its payload may be in the work request
+ * @messages: Sends, Writes and Immediate Data that it consists of, if none of them is empty
  * @access: IB_ACCESS_* that its entries need
  */
 struct srn_wr_info {
@@ -50,6 +51,7 @@ struct srn_wr_info {
 	bool user;
 	bool payload;
 	bool can_inline;
+	u8 messages;
 	u32 access;
 };
 

@@ -70,6 +70,10 @@ TEST_F(Removal, InTheMiddleOfATransfer) {
         const softrnic::buffer to = must(softrnic::buffer::create(
             ends.server.domain(), 1U << 20, access::local_write | access::remote_write));
         must(ends.server.qp().recv(softrnic::no_slices, 1));
+        // Nobody ends it before it is destroyed.
+        softrnic::connection unconnected = must(softrnic::resolve(server_address(1)));
+        must(unconnected.create_queues({}));
+        must(unconnected.qp().recv(softrnic::no_slices, 2));
         const softrnic::context_view context = ends.client.context();
 
         std::thread writer([&] { write_until_the_end(ends.client, from, to.remote()); });
@@ -78,6 +82,7 @@ TEST_F(Removal, InTheMiddleOfATransfer) {
         writer.join();
 
         expect_status(must(ends.server.recv_cq().spin_one(patience)), 1, IBV_WC_WR_FLUSH_ERR);
+        expect_status(must(unconnected.recv_cq().spin_one(patience)), 2, IBV_WC_WR_FLUSH_ERR);
         bool fatal = false;
         for (const softrnic::deadline until = patience; !fatal && !until.expired();) {
             const auto event = context.wait_async_event(until);
