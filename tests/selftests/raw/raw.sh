@@ -67,6 +67,18 @@ gid_0_is_the_primary_address()
 		ip -n a addr del 10.0.0.7/24 dev va && wait_until 5 gid_is srna 0 "$V4_A" &&
 		[[ $(count_gids srna "$V4_A") == 1 ]]
 }
+
+# Newer addresses of IPv6 come first in the kernel's list.
+gid_0_stays_without_ipv4()
+{
+	local first
+	ip -n a addr del 10.0.0.1/24 dev va && wait_until 5 not gid_is srna 0 "$V4_A" || return
+	first=$(gid srna 0)
+	ip -n a addr add fd00::9/64 dev va nodad && wait_until 5 index_of srna "$V6_LAST" > /dev/null &&
+		gid_is srna 0 "$first" && ip -n a addr del fd00::9/64 dev va &&
+		ip -n a addr add 10.0.0.1/24 dev va && wait_until 5 gid_is srna 0 "$V4_A"
+}
+
 sysctl_a() { ip netns exec a sysctl -q -w "$1"; }
 count_gids() { cat "/sys/class/infiniband/$1/ports/1/gids/"* | grep -cx "$2"; }
 
@@ -128,6 +140,7 @@ run_check "a link on a dummy interface" dummy_link
 run_check "the table of GIDs has the addresses" gids_are_addresses
 run_check "it follows them, each keeps its index" gids_follow
 run_check "GID 0 is the primary address" gid_0_is_the_primary_address
+run_check "GID 0 stays without an IPv4 address" gid_0_stays_without_ipv4
 run_check "it has no tentative address" gid_is_not_tentative
 pingpong_over_ipv6
 chmod +x raw_test
