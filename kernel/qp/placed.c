@@ -91,36 +91,57 @@ static void take_answer(struct srn_qp *qp, u16 index)
 	qp->rx.notify_send = true;
 }
 
+/* How far a search for the last message that has been placed is. */
+struct search {
+	u32 index;		/* in the send queue */
+	s32 left;		/* messages that have been placed from there on */
+};
+
 /*
  * The peer has placed so many messages of this connection. There may be fewer than have completed
- * here, as nobody waits for what is not signaled. Only the first word counts: looking through the
- * queue takes its time.
+ * here, as nobody waits for what is not signaled. Return: false at the end of the search.
  */
+static bool search_on(struct srn_sq *sq, struct search *s, u32 messages)
+{
+	u32 most = SRN_COMPLETE_AT_ONCE, next, n;
+
+	lockdep_assert_held(&sq->lock);
+	/* At the beginning, or if work has completed meanwhile. */
+	if ((s32)(sq->cons - s->index) >= 0) {
+		s->index = sq->cons;
+		s->left = messages - sq->messages;
+	}
+	/* Acquire: pairs with srn_requester_built(). */
+	next = smp_load_acquire(&sq->next);
+	for (; most && s->left > 0 && s->index != next; most--) {
+		n = srn_placed_messages(srn_sq_slot(sq, s->index++));
+		if (n > s->left)
+			return false;
+		s->left -= n;
+		/* What has no message may not have come to the peer, if nothing behind it has. */
+		if (n && (s32)(s->index - sq->placed) > 0)
+			sq->placed = s->index;
+	}
+	return s->left > 0 && s->index != next;
+}
+
+/* Only the first word counts: looking through the queue takes its time. */
 static void take_last(struct srn_qp *qp, u32 messages)
 {
 	struct srn_sq *sq = &qp->sq;
+	struct search s = { .index = READ_ONCE(sq->cons) };
 	unsigned long flags;
-	u32 index, next, n;
-	s32 left;
+	bool more;
 
 	if (qp->rx.last_word)
 		return;
 	qp->rx.last_word = true;
 	qp->rx.notify_send = true;
-	spin_lock_irqsave(&sq->lock, flags);
-	left = messages - sq->messages;
-	/* Acquire: pairs with srn_requester_built(). */
-	next = smp_load_acquire(&sq->next);
-	for (index = sq->cons; left > 0 && index != next; index++) {
-		n = srn_placed_messages(srn_sq_slot(sq, index));
-		if (n > left)
-			break;
-		left -= n;
-		/* What has no message may not have come to the peer, if nothing behind it has. */
-		if (n && (s32)(index + 1 - sq->placed) > 0)
-			sq->placed = index + 1;
-	}
-	spin_unlock_irqrestore(&sq->lock, flags);
+	do {
+		spin_lock_irqsave(&sq->lock, flags);
+		more = search_on(sq, &s, messages);
+		spin_unlock_irqrestore(&sq->lock, flags);
+	} while (more);
 }
 
 /* Could the peer mean this work request? */
@@ -133,6 +154,27 @@ static bool is_about(const struct srn_send *send, const struct srn_rdmap_header 
 		       send->wqe.opcode == SRN_WR_WRITE_WITH_IMM;
 	return srn_wr_info(send)->kind == SRN_WR_KIND_WRITE && send->wqe.rkey == h->stag &&
 	       h->to - send->wqe.remote_addr < send->length;
+}
+
+/* Look at the next few work requests from @index on. Return: false at the end of the search. */
+static bool blame(struct srn_sq *sq, u32 *index, const struct srn_rdmap_header *h, u8 status)
+{
+	u32 most = SRN_COMPLETE_AT_ONCE, prod;
+	struct srn_send *send;
+
+	lockdep_assert_held(&sq->lock);
+	if ((s32)(sq->cons - *index) > 0)
+		*index = sq->cons;
+	/* The one in hand, too. Acquire: pairs with srn_fetch_next() and srn_fetch_post(). */
+	prod = smp_load_acquire(&sq->prod);
+	for (; most && *index != prod; most--) {
+		send = srn_sq_slot(sq, (*index)++);
+		if (!is_about(send, h))
+			continue;
+		send->status = status;
+		return false;
+	}
+	return *index != prod;
 }
 
 /**
@@ -149,20 +191,17 @@ static bool is_about(const struct srn_send *send, const struct srn_rdmap_header 
 void srn_placed_refused(struct srn_qp *qp, const struct srn_rdmap_header *h, u8 status)
 {
 	struct srn_sq *sq = &qp->sq;
+	u32 index = READ_ONCE(sq->placed);
 	unsigned long flags;
-	u32 index, prod;
+	bool more;
 
 	if (!qp->rx.last_word)
 		return;
-	spin_lock_irqsave(&sq->lock, flags);
-	index = (s32)(sq->placed - sq->cons) > 0 ? sq->placed : sq->cons;
-	/* The one in hand, too. Acquire: pairs with srn_fetch_next() and srn_fetch_post(). */
-	prod = smp_load_acquire(&sq->prod);
-	while (index != prod && !is_about(srn_sq_slot(sq, index), h))
-		index++;
-	if (index != prod)
-		srn_sq_slot(sq, index)->status = status;
-	spin_unlock_irqrestore(&sq->lock, flags);
+	do {
+		spin_lock_irqsave(&sq->lock, flags);
+		more = blame(sq, &index, h, status);
+		spin_unlock_irqrestore(&sq->lock, flags);
+	} while (more);
 }
 
 /* Nobody has sent anything for a while: the answer leaves alone. */

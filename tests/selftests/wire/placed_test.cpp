@@ -15,8 +15,10 @@ constexpr std::uint32_t their_stag = 0xa1b2c3d4;
 class Asks : public ::testing::Test {
 protected:
     /// The peer is a softrnic: it has answered the greeting.
-    session connect() {
-        session s(usual_options(role::responder));
+    session connect(std::uint32_t sends = 32) {
+        session_options options = usual_options(role::responder);
+        options.sends = sends;
+        session s(options);
         hello_ = s.hello.value();
         s.wire.send(make_greeting(answer_to(hello_, 1, greeting::all)));
         EXPECT_EQ(decode_greeting(s.wire.read_segment()).what, greeting::confirm);
@@ -193,6 +195,24 @@ TEST_F(LastWord, tells_each_message_apart) {
         s.expect_status(6, placed >= 5 ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR);
         s.expect_status(7, placed >= 6 ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR);
     }
+}
+
+TEST_F(LastWord, is_found_far_back_in_the_queue) {
+    constexpr std::uint32_t messages = 200, placed = 150;
+    session s = connect(messages);
+    for (std::uint32_t id = 1; id <= messages; ++id)
+        must(s.end.qp().send(arena::get().outbox(pattern(8)), {.id = id}));
+    // Questions come between them.
+    for (std::uint32_t came = 0; came < messages;)
+        came += s.wire.read_segment().opcode == op::send ? 1U : 0U;
+    say(s, placed);
+    s.wire.send(make_terminate(
+        terminate_payload({1, 2, 5}, term_headers::ddp, make_send(placed + 1, pattern(8)))));
+    must(s.end.wait_disconnected(patience));
+    for (std::uint32_t id = 1; id <= placed; ++id) s.expect_status(id, IBV_WC_SUCCESS);
+    s.expect_status(placed + 1, IBV_WC_REM_INV_REQ_ERR);
+    for (std::uint32_t id = placed + 2; id <= messages; ++id)
+        s.expect_status(id, IBV_WC_WR_FLUSH_ERR);
 }
 
 // Messages count from the beginning of the connection.
