@@ -29,10 +29,16 @@ fields()
 	decode "$1" -Y "$2" -T fields -E occurrence=a -E aggregator=' ' -e "$2" | tr ' ' '\n'
 }
 
+# It takes a connection for an earlier one of the same ports, which the kernel chooses again at
+# times, and its set-up for FPDUs. Such a connection is left out.
 not_malformed()
 {
-	decode "$1" -Y _ws.malformed
-	[[ -z $(decode "$1" -Y _ws.malformed) ]]
+	local filter=_ws.malformed stream
+	for stream in $(decode "$1" -Y tcp.analysis.reused_ports -T fields -e tcp.stream); do
+		filter+=" && tcp.stream != $stream"
+	done
+	decode "$1" -Y "$filter"
+	[[ -z $(decode "$1" -Y "$filter") ]]
 }
 
 # It checks each CRC, in the text only.
