@@ -21,3 +21,16 @@ void srn_message_bytes(struct srn_qp *qp, struct srn_tx_msg *msg, const void *da
 	msg->source = srn_qp_cursor(qp, &qp->tx.sge, 1, true, 0);
 	msg->length = len;
 }
+
+/**
+ * srn_message_empty_write - make a Write without payload
+ * @qp: queue pair
+ * @msg: message; the caller sets its STag and offset
+ *
+ * Context: the active transmitter.
+ */
+void srn_message_empty_write(struct srn_qp *qp, struct srn_tx_msg *msg)
+{
+	msg->opcode = SRN_OP_WRITE;
+	srn_message_bytes(qp, msg, NULL, 0);
+}

@@ -8,5 +8,6 @@
 #include "qp.h"
 
 void srn_message_bytes(struct srn_qp *qp, struct srn_tx_msg *msg, const void *data, u32 len);
+void srn_message_empty_write(struct srn_qp *qp, struct srn_tx_msg *msg);
 
 #endif /* SRN_MESSAGE_H */

@@ -386,8 +386,7 @@ bool srn_placed_next(struct srn_qp *qp, struct srn_tx_msg *msg, bool idle)
 		WRITE_ONCE(qp->tx.asked, qp->sq.next);
 		qp->tx.unasked = false;
 	}
-	msg->opcode = SRN_OP_WRITE;
-	srn_message_bytes(qp, msg, NULL, 0);
+	srn_message_empty_write(qp, msg);
 	srn_greeting_put_placement(&qp->rx.greeting, &p, &msg->stag, &msg->to);
 	return true;
 }
@@ -457,8 +456,7 @@ bool srn_placed_close(struct srn_qp *qp)
 void srn_placed_close_next(struct srn_qp *qp, struct srn_tx_msg *msg)
 {
 	qp->tx.last_due = false;
-	msg->opcode = SRN_OP_WRITE;
-	srn_message_bytes(qp, msg, NULL, 0);
+	srn_message_empty_write(qp, msg);
 	put_last(qp, &msg->stag, &msg->to);
 }
 

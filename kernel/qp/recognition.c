@@ -128,8 +128,7 @@ enum srn_tx_verdict srn_recognition_next(struct srn_qp *qp, struct srn_tx_msg *m
 	enum srn_greeting_kind kind = smp_load_acquire(&qp->tx.greeting);
 
 	qp->tx.greeting = SRN_GREETING_NONE;
-	msg->opcode = SRN_OP_WRITE;
-	srn_message_bytes(qp, msg, NULL, 0);
+	srn_message_empty_write(qp, msg);
 	srn_greeting_put(&qp->rx.greeting, kind, &msg->stag, &msg->to);
 	return SRN_TX_MESSAGE;
 }

@@ -265,10 +265,9 @@ static enum srn_tx_verdict tx_rtr(struct srn_qp *qp, struct srn_tx_msg *msg)
 		srn_message_bytes(qp, msg, NULL, 0);
 		return SRN_TX_MESSAGE;
 	}
-	msg->opcode = SRN_OP_WRITE;
+	srn_message_empty_write(qp, msg);
 	msg->stag = 0;
 	msg->to = 0;
-	srn_message_bytes(qp, msg, NULL, 0);
 	return SRN_TX_MESSAGE;
 }
 

@@ -279,6 +279,11 @@ void srn_rnr_done(struct srn_qp *qp, struct srn_rnr_segment *segment)
 		stop_to_wait(qp);
 }
 
+static struct srn_rnr_segment *newest(struct srn_qp *qp)
+{
+	return list_last_entry(&qp->rx.rnr->segments, struct srn_rnr_segment, list);
+}
+
 /**
  * srn_rnr_asked - the peer wants to know when all that is kept now has been placed
  * @qp: queue pair that keeps a segment, or more
@@ -288,9 +293,8 @@ void srn_rnr_done(struct srn_qp *qp, struct srn_rnr_segment *segment)
  */
 void srn_rnr_asked(struct srn_qp *qp, u16 index)
 {
-	struct srn_rnr_segment *last;
+	struct srn_rnr_segment *last = newest(qp);
 
-	last = list_last_entry(&qp->rx.rnr->segments, struct srn_rnr_segment, list);
 	last->asked = true;
 	last->ask_index = index;
 }
@@ -303,7 +307,7 @@ void srn_rnr_asked(struct srn_qp *qp, u16 index)
  */
 void srn_rnr_passed(struct srn_qp *qp)
 {
-	list_last_entry(&qp->rx.rnr->segments, struct srn_rnr_segment, list)->writes++;
+	newest(qp)->writes++;
 }
 
 /**

@@ -266,6 +266,17 @@ int srn_frame_build(struct srn_stream *s, struct srn_tx_msg *msg, u32 limit)
 	return 0;
 }
 
+/* Write a whole FPDU. Return: bytes written. */
+static u32 put_fpdu(struct srn_framer *f, u8 *out, const void *header, u32 header_len,
+		    const u8 *payload, u32 len)
+{
+	u32 n = srn_framer_begin(f, out);
+
+	n += srn_framer_put(f, out + n, header, header_len);
+	n += srn_framer_put(f, out + n, payload, len);
+	return n + srn_framer_end(f, out + n);
+}
+
 /**
  * srn_frame_terminate - write a Terminate message as an FPDU
  * @f: framer of the stream
@@ -280,13 +291,9 @@ int srn_frame_build(struct srn_stream *s, struct srn_tx_msg *msg, u32 limit)
 u32 srn_frame_terminate(struct srn_framer *f, u8 *out, const u8 *payload, u32 len)
 {
 	struct srn_wire_untagged header;
-	u32 n;
 
 	srn_rdmap_put_untagged(&header, SRN_OP_TERMINATE, 0, 1, 0, len, true);
-	n = srn_framer_begin(f, out);
-	n += srn_framer_put(f, out + n, &header, sizeof(header));
-	n += srn_framer_put(f, out + n, payload, len);
-	return n + srn_framer_end(f, out + n);
+	return put_fpdu(f, out, &header, sizeof(header), payload, len);
 }
 
 /**
@@ -303,10 +310,7 @@ u32 srn_frame_terminate(struct srn_framer *f, u8 *out, const u8 *payload, u32 le
 u32 srn_frame_empty_write(struct srn_framer *f, u8 *out, u32 stag, u64 to)
 {
 	struct srn_wire_tagged header;
-	u32 n;
 
 	srn_rdmap_put_tagged(&header, SRN_OP_WRITE, stag, to, 0, true);
-	n = srn_framer_begin(f, out);
-	n += srn_framer_put(f, out + n, &header, sizeof(header));
-	return n + srn_framer_end(f, out + n);
+	return put_fpdu(f, out, &header, sizeof(header), NULL, 0);
 }

@@ -29,17 +29,6 @@ static bool same(const union ib_gid *a, const union ib_gid *b)
 	return !memcmp(a, b, sizeof(*a));
 }
 
-/* Context: RCU. */
-static bool primary_ipv4(const struct net_device *netdev, union ib_gid *address)
-{
-	const struct in_device *in_dev = __in_dev_get_rcu(netdev);
-	const struct in_ifaddr *ifa = in_dev ? rcu_dereference(in_dev->ifa_list) : NULL;
-
-	if (ifa)
-		ipv6_addr_set_v4mapped(ifa->ifa_local, (struct in6_addr *)address);
-	return ifa;
-}
-
 /* Context: RCU. Return: true if @take did. */
 static bool each_ipv4(const struct net_device *netdev, take_address take, union ib_gid *gids)
 {
@@ -132,8 +121,8 @@ static void fill(union ib_gid *gids, const struct net_device *netdev)
 {
 	int i;
 
-	if (!primary_ipv4(netdev, &gids[0]) && !each_address(netdev, is_that, &gids[0]) &&
-	    !each_address(netdev, take_it, &gids[0]))
+	if (!each_ipv4(netdev, take_it, &gids[0]) && !each_ipv6(netdev, is_that, &gids[0]) &&
+	    !each_ipv6(netdev, take_it, &gids[0]))
 		gids[0] = gids[HARDWARE_PLACE];
 	for (i = 1; i <= LAST_PLACE; i++)
 		if (same(&gids[i], &gids[0]) || !each_address(netdev, is_that, &gids[i]))

@@ -51,10 +51,10 @@ struct srn_greeting {
 struct srn_placement {
 	bool asks;
 	bool answers;
-	bool last;		/* neither of these: nothing more will be placed */
+	bool last;		/* neither of these: @messages is said at the end */
 	u16 ask_index;		/* has all up to here been placed? */
 	u16 placed_index;	/* all up to there, where the other end asked, has been placed */
-	u32 messages;		/* of the other end that have been placed, if @last; it wraps */
+	u32 messages;		/* of the other end that have been placed; it wraps */
 };
 
 void srn_greeting_begin(struct srn_greeting *g, bool initiator, u16 features, u64 nonce);

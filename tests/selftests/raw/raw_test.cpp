@@ -109,6 +109,7 @@ public:
 
     int reset() { return modify(attributes(IBV_QPS_RESET), IBV_QP_STATE); }
     int fail() { return modify(attributes(IBV_QPS_ERR), IBV_QP_STATE); }
+    int pause() { return modify(attributes(IBV_QPS_SQD), IBV_QP_STATE); }
 
     int to_init() {
         ibv_qp_attr attr = attributes(IBV_QPS_INIT);
@@ -235,6 +236,14 @@ void expect_send(end& from, end& to) {
     EXPECT_EQ(to.memory().front(), byte);
 }
 
+/// Each is the other one's peer.
+void bring_up(end& a, end& b) {
+    for (end* e : {&a, &b}) ASSERT_EQ(e->to_init(), 0);
+    ASSERT_EQ(a.to_rtr(b.number(), b.psn()), 0);
+    ASSERT_EQ(b.to_rtr(a.number(), a.psn()), 0);
+    for (end* e : {&a, &b}) ASSERT_EQ(e->to_rts(), 0);
+}
+
 struct Raw : testing::Test {
     device dev;
 };
@@ -294,11 +303,8 @@ TEST_F(Raw, WhatCannotBeIsRefused) {
 
 TEST_F(Raw, SendsCannotBePaused) {
     end a(dev), b(dev);
-    for (end* e : {&a, &b}) ASSERT_EQ(e->to_init(), 0);
-    ASSERT_EQ(a.to_rtr(b.number(), b.psn()), 0);
-    ASSERT_EQ(b.to_rtr(a.number(), a.psn()), 0);
-    for (end* e : {&a, &b}) ASSERT_EQ(e->to_rts(), 0);
-    EXPECT_EQ(a.modify({.qp_state = IBV_QPS_SQD}, IBV_QP_STATE), EOPNOTSUPP);
+    ASSERT_NO_FATAL_FAILURE(bring_up(a, b));
+    EXPECT_EQ(a.pause(), EOPNOTSUPP);
     expect_send(a, b);
     EXPECT_EQ(a.query().qp_state, IBV_QPS_RTS);
 }
@@ -349,10 +355,7 @@ TEST_F(Raw, ThePeerIsThere) {
 
 TEST_F(Raw, SendsWaitForReceives) {
     end a(dev), b(dev);
-    for (end* e : {&a, &b}) ASSERT_EQ(e->to_init(), 0);
-    ASSERT_EQ(a.to_rtr(b.number(), b.psn()), 0);
-    ASSERT_EQ(b.to_rtr(a.number(), a.psn()), 0);
-    for (end* e : {&a, &b}) ASSERT_EQ(e->to_rts(), 0);
+    ASSERT_NO_FATAL_FAILURE(bring_up(a, b));
     for (const std::uint64_t id : {1, 2}) ASSERT_EQ(a.post(IBV_WR_SEND, id), 0);
     EXPECT_FALSE(b.completion(1s));
     for (const std::uint64_t id : {3, 4}) {
@@ -367,10 +370,7 @@ TEST_F(Raw, SendsWaitForReceives) {
 // And not before that.
 TEST_F(Raw, ASendCompletesWhenItIsReceived) {
     end a(dev), b(dev);
-    for (end* e : {&a, &b}) ASSERT_EQ(e->to_init(), 0);
-    ASSERT_EQ(a.to_rtr(b.number(), b.psn()), 0);
-    ASSERT_EQ(b.to_rtr(a.number(), a.psn()), 0);
-    for (end* e : {&a, &b}) ASSERT_EQ(e->to_rts(), 0);
+    ASSERT_NO_FATAL_FAILURE(bring_up(a, b));
     ASSERT_EQ(a.post(IBV_WR_SEND, 1), 0);
     EXPECT_FALSE(a.completion(1s));
     ASSERT_EQ(b.post_receive(3), 0);
@@ -384,11 +384,8 @@ TEST_F(Raw, ASendThatWasReceivedIsGoodAtTheEnd) {
     for (int round = 0; round < 50; ++round) {
         end a(dev);
         auto b = std::make_unique<end>(dev);
-        for (end* e : {&a, b.get()}) ASSERT_EQ(e->to_init(), 0);
+        ASSERT_NO_FATAL_FAILURE(bring_up(a, *b));
         ASSERT_EQ(b->post_receive(3), 0);
-        ASSERT_EQ(a.to_rtr(b->number(), b->psn()), 0);
-        ASSERT_EQ(b->to_rtr(a.number(), a.psn()), 0);
-        for (end* e : {&a, b.get()}) ASSERT_EQ(e->to_rts(), 0);
         ASSERT_EQ(a.post(IBV_WR_SEND, 1), 0);
         ASSERT_TRUE(b->completion());
         b.reset();
@@ -652,10 +649,7 @@ TEST_F(Raw, StrangersAtThePort) {
 TEST_F(Raw, PeerThatGoes) {
     end a(dev);
     auto b = std::make_unique<end>(dev);
-    for (end* e : {&a, b.get()}) ASSERT_EQ(e->to_init(), 0);
-    ASSERT_EQ(a.to_rtr(b->number(), b->psn()), 0);
-    ASSERT_EQ(b->to_rtr(a.number(), a.psn()), 0);
-    for (end* e : {&a, b.get()}) ASSERT_EQ(e->to_rts(), 0);
+    ASSERT_NO_FATAL_FAILURE(bring_up(a, *b));
     expect_send(a, *b);
     ASSERT_EQ(a.post_receive(9), 0);
     const std::uint32_t number = b->number();

@@ -162,6 +162,22 @@ protected:
         s.wire.finish();
         must(s.end.wait_disconnected(patience));
     }
+    /// Ends it with a Terminate.
+    static void refuse(session& s, term_code why, const segment& offender,
+                       term_headers with = term_headers::ddp) {
+        s.wire.send(make_terminate(terminate_payload(why, with, offender)));
+        must(s.end.wait_disconnected(patience));
+    }
+    /// It comes behind the first segment of this message.
+    void come_within(segment message) {
+        session s = connect();
+        take_write(s, 5);
+        (void)asked(s);
+        message.last = false;
+        s.wire.send(message);
+        end(s, 1);
+        s.expect_status(5, IBV_WC_SUCCESS);
+    }
 };
 
 TEST_F(LastWord, answers_what_was_asked) {
@@ -206,9 +222,7 @@ TEST_F(LastWord, is_found_far_back_in_the_queue) {
     for (std::uint32_t came = 0; came < messages;)
         came += s.wire.read_segment().opcode == op::send ? 1U : 0U;
     say(s, placed);
-    s.wire.send(make_terminate(
-        terminate_payload({1, 2, 5}, term_headers::ddp, make_send(placed + 1, pattern(8)))));
-    must(s.end.wait_disconnected(patience));
+    refuse(s, {1, 2, 5}, make_send(placed + 1, pattern(8)));
     for (std::uint32_t id = 1; id <= placed; ++id) s.expect_status(id, IBV_WC_SUCCESS);
     s.expect_status(placed + 1, IBV_WC_REM_INV_REQ_ERR);
     for (std::uint32_t id = placed + 2; id <= messages; ++id)
@@ -241,26 +255,12 @@ TEST_F(LastWord, is_said_once) {
 }
 
 TEST_F(LastWord, comes_in_the_middle_of_a_send) {
-    session s = connect();
-    take_write(s, 5);
-    (void)asked(s);
-    segment part = make_send(1, pattern(4));
-    part.last = false;
-    s.wire.send(part);
-    end(s, 1);
-    s.expect_status(5, IBV_WC_SUCCESS);
+    come_within(make_send(1, pattern(4)));
 }
 
 TEST_F(LastWord, comes_in_the_middle_of_a_write) {
-    session s = connect();
-    take_write(s, 5);
-    (void)asked(s);
     const region open = arena::get().layout().open;
-    segment part = make_write(open.stag, open.base, pattern(4));
-    part.last = false;
-    s.wire.send(part);
-    end(s, 1);
-    s.expect_status(5, IBV_WC_SUCCESS);
+    come_within(make_write(open.stag, open.base, pattern(4)));
 }
 
 TEST_F(LastWord, that_claims_too_much_counts_for_what_was_sent) {
@@ -303,8 +303,7 @@ TEST_P(Refuses, the_next_message) {
         }
     }
     say(s, 1);
-    s.wire.send(make_terminate(terminate_payload(r.why, r.with, r.offender)));
-    must(s.end.wait_disconnected(patience));
+    refuse(s, r.why, r.offender, r.with);
     s.expect_status(5, IBV_WC_SUCCESS);
     s.expect_status(6, r.status);
     s.expect_status(7, IBV_WC_WR_FLUSH_ERR);
@@ -341,9 +340,7 @@ TEST_F(LastWord, finds_the_write_that_is_refused) {
     write(s, 6);
     write(s, 7);
     say(s, 0);
-    s.wire.send(make_terminate(
-        terminate_payload({1, 1, 0}, term_headers::ddp, make_write(their_stag, 0, pattern(8)))));
-    must(s.end.wait_disconnected(patience));
+    refuse(s, {1, 1, 0}, make_write(their_stag, 0, pattern(8)));
     s.expect_status(5, IBV_WC_WR_FLUSH_ERR);
     s.expect_status(6, IBV_WC_REM_ACCESS_ERR);
     s.expect_status(7, IBV_WC_WR_FLUSH_ERR);
@@ -354,9 +351,7 @@ TEST_F(LastWord, is_needed_to_know_what_is_refused) {
     session s = connect();
     take_write(s, 5);
     (void)asked(s);
-    s.wire.send(make_terminate(
-        terminate_payload({1, 1, 0}, term_headers::ddp, make_write(their_stag, 0, pattern(8)))));
-    must(s.end.wait_disconnected(patience));
+    refuse(s, {1, 1, 0}, make_write(their_stag, 0, pattern(8)));
     s.expect_status(5, IBV_WC_WR_FLUSH_ERR);
 }
 
@@ -368,9 +363,7 @@ TEST_F(LastWord, blames_nobody_else) {
     (void)s.wire.read_segment();
     (void)asked(s);
     say(s, 0);
-    s.wire.send(make_terminate(
-        terminate_payload({1, 1, 0}, term_headers::ddp, make_write(their_stag, 0, pattern(8)))));
-    must(s.end.wait_disconnected(patience));
+    refuse(s, {1, 1, 0}, make_write(their_stag, 0, pattern(8)));
     s.expect_status(6, IBV_WC_WR_FLUSH_ERR);
 }
 
