@@ -46,6 +46,14 @@ static bool each_ipv4(const struct net_device *netdev, take_address take, union 
 	return false;
 }
 
+#if IS_ENABLED(CONFIG_IPV6)
+/* Is it not known yet whether another host has the address? */
+static bool is_in_doubt(const struct inet6_ifaddr *ifp)
+{
+	return ifp->flags & IFA_F_TENTATIVE && !(ifp->flags & (IFA_F_OPTIMISTIC | IFA_F_DADFAILED));
+}
+#endif
+
 /* Addresses that another host has, or may have, are left out. */
 static bool each_ipv6(const struct net_device *netdev, take_address take, union ib_gid *gids)
 {
@@ -57,8 +65,7 @@ static bool each_ipv6(const struct net_device *netdev, take_address take, union 
 	if (!in6_dev)
 		return false;
 	list_for_each_entry_rcu(ifp, &in6_dev->addr_list, if_list) {
-		if (ifp->flags & IFA_F_DADFAILED ||
-		    (ifp->flags & IFA_F_TENTATIVE && !(ifp->flags & IFA_F_OPTIMISTIC)))
+		if (ifp->flags & IFA_F_DADFAILED || is_in_doubt(ifp))
 			continue;
 		memcpy(&address, &ifp->addr, sizeof(address));
 		if (take(gids, &address))
@@ -73,8 +80,8 @@ static bool each_address(const struct net_device *netdev, take_address take, uni
 	return each_ipv4(netdev, take, gids) || each_ipv6(netdev, take, gids);
 }
 
-/* Is there one of which it is not known yet whether another host has it? Context: RCU. */
-static bool is_tentative(const struct net_device *netdev)
+/* Is there one that will be known soon? Context: RCU. */
+static bool has_doubts(const struct net_device *netdev)
 {
 #if IS_ENABLED(CONFIG_IPV6)
 	const struct inet6_dev *in6_dev = __in6_dev_get(netdev);
@@ -83,7 +90,7 @@ static bool is_tentative(const struct net_device *netdev)
 	if (!in6_dev)
 		return false;
 	list_for_each_entry_rcu(ifp, &in6_dev->addr_list, if_list)
-		if (ifp->flags & IFA_F_TENTATIVE)
+		if (is_in_doubt(ifp))
 			return true;
 #endif
 	return false;
@@ -156,7 +163,7 @@ static bool waits_for_address(const struct net_device *netdev)
 
 	rcu_read_lock();
 	/* Without a carrier nobody can be asked. */
-	tentative = netif_carrier_ok(netdev) && is_tentative(netdev);
+	tentative = netif_carrier_ok(netdev) && has_doubts(netdev);
 	rcu_read_unlock();
 	return tentative;
 }
