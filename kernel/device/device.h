@@ -54,7 +54,7 @@ struct srn_qp;
  * @num_lingering: number of sockets in @lingering
  * @crc: new connections ask for CRC32C
  * @markers: new connections ask their peers for MPA markers
- * @large_fpdus: new connections without CRC do not limit FPDUs to the size of a TCP segment
+ * @large_fpdus: new connections do not limit FPDUs to the size of a TCP segment
  * @greeting: new connections find out whether their peer is a softrnic, see wire/greeting.h
  * @placed_completions: work of new connections of rdma_cm completes when a peer that is a softrnic
  *	has placed it, see qp/placed.h

@@ -22,7 +22,7 @@ MODULE_PARM_DESC(markers, "Ask peers for MPA markers on links that are added (de
 
 static bool large_fpdus;
 module_param(large_fpdus, bool, 0644);
-MODULE_PARM_DESC(large_fpdus, "Without CRC send FPDUs larger than a TCP segment on links that are added (default: N)");
+MODULE_PARM_DESC(large_fpdus, "Send FPDUs larger than a TCP segment on links that are added (default: N)");
 
 static bool greeting = true;
 module_param(greeting, bool, 0644);

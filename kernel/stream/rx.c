@@ -233,9 +233,54 @@ static u32 rx_whole(struct srn_stream *s, const u8 *data, u32 len)
 	return used;
 }
 
-/* Return: bytes used; fewer than there are if the stream has ended or memory is short. */
-static u32 rx_bytes(struct srn_stream *s, const u8 *data, u32 len)
+/* What is left of a packet: the bytes from @at to @end. */
+struct packet {
+	struct sk_buff *skb;
+	unsigned int at;
+	unsigned int end;
+};
+
+static u32 packet_crc(const struct packet *rest, u32 len)
 {
+	struct skb_seq_state walk;
+	u32 crc = SRN_CRC_SEED, done, n;
+	const u8 *data;
+
+	skb_prepare_seq_read(rest->skb, rest->at, rest->at + len, &walk);
+	for (done = 0; done < len; done += n) {
+		n = min_t(u32, skb_seq_read(done, &data, &walk), len - done);
+		crc = crc32c(crc, data, n);
+	}
+	skb_abort_seq_read(&walk);
+	return crc;
+}
+
+/*
+ * If all of the FPDU that begins here lies in the packet, though in several pieces, check its CRC
+ * now, so that its payload need not be reassembled.
+ */
+static void check_pieces(struct srn_fpdu_parser *p, const struct packet *rest)
+{
+	u8 length[SRN_MPA_LENGTH], field[SRN_CRC_LEN];
+	u32 body;
+
+	if (!p->with_crc || p->markers || !srn_fpdu_at_boundary(p) ||
+	    rest->end - rest->at < SRN_MPA_LENGTH ||
+	    skb_copy_bits(rest->skb, rest->at, length, sizeof(length)))
+		return;
+	body = srn_fpdu_up_to_crc(length);
+	if (body + SRN_CRC_LEN <= rest->end - rest->at &&
+	    !skb_copy_bits(rest->skb, rest->at + body, field, sizeof(field)))
+		srn_fpdu_vouch(p, packet_crc(rest, body), field);
+}
+
+/*
+ * Take @len bytes, which are the first of what is left of the packet. Return: bytes used; fewer
+ * than there are if the stream has ended or memory is short.
+ */
+static u32 rx_bytes(struct srn_stream *s, const u8 *data, u32 len, struct packet rest)
+{
+	unsigned int start = rest.at;
 	struct srn_fpdu_event ev = { .type = SRN_FPDU_HEADER };
 	u32 used = 0, whole;
 
@@ -248,6 +293,9 @@ static u32 rx_bytes(struct srn_stream *s, const u8 *data, u32 len)
 			continue;
 		if (!have_room(s, len - used))
 			break;
+		rest.at = start + used;
+		if (used < len)
+			check_pieces(&s->parser, &rest);
 		used += srn_fpdu_parse(&s->parser, data + used, len - used, &ev);
 		take_event(s, &ev);
 	}
@@ -258,6 +306,7 @@ static u32 rx_bytes(struct srn_stream *s, const u8 *data, u32 len)
 static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset, size_t len)
 {
 	struct srn_stream *s = desc->arg.data;
+	struct packet rest = { .skb = skb, .at = offset, .end = offset + len };
 	struct skb_seq_state walk;
 	unsigned int consumed = 0, n;
 	const u8 *data;
@@ -272,7 +321,8 @@ static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int o
 			break;
 		/* The walk goes on to the end of a fragment; before urgent data the input ends. */
 		n = min_t(unsigned int, n, len - consumed);
-		consumed += rx_bytes(s, data, n);
+		consumed += rx_bytes(s, data, n, rest);
+		rest.at = offset + consumed;
 	}
 	skb_abort_seq_read(&walk);
 	s->ops->rx_pause(s);

@@ -142,14 +142,13 @@ void srn_stream_attach(struct srn_stream *s, struct socket *sock,
  * srn_stream_allow_large_fpdus - FPDUs may exceed a TCP segment from now on
  * @s: attached stream
  *
- * With markers or CRC they do not: payload is copied then, for which a batch has less room, and a
- * peer has to keep all of an FPDU until its CRC arrives.
+ * With markers they do not: a peer would have to keep all of an FPDU until its end arrives.
  *
  * Context: any.
  */
 void srn_stream_allow_large_fpdus(struct srn_stream *s)
 {
-	WRITE_ONCE(s->large_fpdus, !s->framer.with_crc && !s->framer.markers);
+	WRITE_ONCE(s->large_fpdus, !s->framer.markers);
 }
 
 /**

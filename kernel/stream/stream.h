@@ -150,7 +150,7 @@ struct srn_stream_params {
 	bool rx_markers;	/* we want to receive markers */
 	enum srn_tx_hold hold_tx;
 	bool process;		/* a process is the consumer: no sender has to free memory */
-	bool large_fpdus;	/* may exceed a TCP segment, if CRC and tx_markers are off */
+	bool large_fpdus;	/* may exceed a TCP segment, if tx_markers is off */
 };
 
 /* The role of the transmitter, which only one context has at a time. */

@@ -30,16 +30,20 @@
 #define MAX_IN_A_ROW	64
 
 /*
- * A batch is closed at the size of one TCP buffer, so that no remainder of it goes through the
- * stack by itself.
+ * A batch is closed at the size of one TCP buffer, or before its linear memory is full where all
+ * payload is copied, but after a whole segment, so that no remainder of it goes through the stack
+ * by itself.
  */
-static u32 batch_limit(const struct sock *sk)
+static u32 batch_limit(const struct srn_stream *s)
 {
+	const struct sock *sk = s->sock->sk;
 	u32 mss = max(READ_ONCE(tcp_sk(sk)->mss_cache), 1u);
 	u32 room = READ_ONCE(sk->sk_gso_max_size);
 	u32 segments;
 
 	room = room > MAX_TCP_HEADER + 1 ? room - MAX_TCP_HEADER - 1 : 0;
+	if (s->framer.with_crc || s->framer.markers)
+		room = min_t(u32, room, SRN_BATCH_BUF);
 	segments = min_t(u32, room / mss, READ_ONCE(sk->sk_gso_max_segs));
 	return min_t(u32, max(segments, 1u) * mss, SRN_BATCH_BYTES);
 }
@@ -77,7 +81,7 @@ static enum srn_tx_verdict next_message(struct srn_stream *s, u32 *asked)
 static int batch_build(struct srn_stream *s, enum srn_tx_verdict *verdict, bool may_sleep)
 {
 	struct srn_tx_batch *b = s->batch;
-	u32 limit = batch_limit(s->sock->sk), asked = 0;
+	u32 limit = batch_limit(s), asked = 0;
 	int ret = 0;
 
 	*verdict = SRN_TX_MESSAGE;

@@ -142,9 +142,10 @@ static u32 parse_header(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 	u32 used, need, ulpdu;
 
 	if (!p->have) {
-		p->crc_verified = false;
+		p->crc_verified = p->vouched;
+		p->vouched = false;
 		p->fpdu = p->position;
-		if (verify_early(p, data, len))
+		if (!p->crc_verified && verify_early(p, data, len))
 			return fail(p, ev, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_CRC));
 	}
 	if (!p->have && !p->markers && len >= SRN_MAX_HEADER &&
@@ -302,6 +303,23 @@ static u32 parse_marked(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 }
 
 /**
+ * srn_fpdu_vouch - say that the FPDU that comes next is whole, if its CRC is good
+ * @p: parser between two FPDUs, without markers; it has to be given the FPDU next
+ * @crc: running CRC32C of all that comes before the CRC field, from %SRN_CRC_SEED on
+ * @field: CRC field
+ *
+ * An FPDU that lies in several pieces need not be reassembled if somebody has seen all of them. A
+ * bad CRC is left to srn_fpdu_parse(), which says so. Any context.
+ *
+ * Return: whether the CRC is good.
+ */
+bool srn_fpdu_vouch(struct srn_fpdu_parser *p, u32 crc, const u8 *field)
+{
+	p->vouched = crc_matches(crc, field, 0);
+	return p->vouched;
+}
+
+/**
  * srn_fpdu_parse - consume bytes up to the next event
  * @p: parser
  * @data: the stream's next bytes
@@ -311,8 +329,8 @@ static u32 parse_marked(struct srn_fpdu_parser *p, const u8 *data, u32 len,
  * Call it again with the rest until it asks for more. An FPDU gives one HEADER,
  * PAYLOAD events that cover its payload in order (none if it is empty), and one
  * END. Payload is handed out in place. If an FPDU lies in one piece its CRC is
- * checked before HEADER, otherwise before END. After ERROR the parser is broken
- * for good. RFC 5044 section 4. Any context.
+ * checked before HEADER, unless srn_fpdu_vouch() has done so; otherwise before
+ * END. After ERROR the parser is broken for good. RFC 5044 section 4. Any context.
  *
  * Return: bytes of @data consumed.
  */

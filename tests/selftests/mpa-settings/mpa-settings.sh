@@ -5,9 +5,10 @@
 #
 # CRC and markers, asked for by either end or by none: data arrives whole, whoever wants
 # what, and what is on the wire is what was agreed on. FPDUs larger than a segment of TCP, from
-# one end or both.
+# one end or both, and with CRC.
 . lib/ktap.sh
 . lib/pairs.sh
+. lib/workers.sh
 
 B4=10.0.0.2
 
@@ -96,6 +97,21 @@ large()
 	transfers "large FPDUs $1/$2" 60000
 }
 
+# With the settings that a link has at first.
+large_with_crc()
+{
+	local fpdus reassembled
+	agree 1 1 0 0 || return
+	fpdus=$(counter rx_fpdus) reassembled=$(counter rx_fpdus_reassembled)
+	transfers "large FPDUs with CRC" 60000
+	fpdus=$(($(counter rx_fpdus) - fpdus))
+	reassembled=$(($(counter rx_fpdus_reassembled) - reassembled))
+	note "$fpdus FPDUs, of which $reassembled were reassembled"
+	# There are 5.4 MB, which are 3700 segments of TCP.
+	run_check "they exceed a segment of TCP" test "$fpdus" -lt 1000
+	run_check "most of them lie in one packet" test "$((reassembled * 4))" -lt "$fpdus"
+}
+
 # library MARKERS LARGE-FPDUS: one process that is both ends, on a link without CRC: payload is
 # not copied there.
 library()
@@ -120,6 +136,7 @@ combination 1 0 1 0
 combination 0 0 0 1
 large 1 0
 large 1 1
+large_with_crc
 run_check "verbs without CRC" library 0 0
 run_check "verbs without CRC, with markers" library 1 0
 run_check "segments of TCP are short" ip link set lo mtu 1500

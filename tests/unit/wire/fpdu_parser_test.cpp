@@ -368,6 +368,32 @@ TEST(FpduCrc, IsVerifiedEarlyOnlyInOnePiece) {
     EXPECT_TRUE(verified_at_header(fpdu.size()));
 }
 
+// Somebody who has seen all pieces of an FPDU vouches for that one, and no other.
+TEST(FpduCrc, IsVouchedForOnce) {
+    const byte_vector fpdu = make_fpdu({.payload = pattern(30)});
+    const std::uint8_t* const field = fpdu.data() + fpdu.size() - SRN_CRC_LEN;
+    ASSERT_EQ(srn_fpdu_up_to_crc(fpdu.data()), fpdu.size() - SRN_CRC_LEN);
+    const std::uint32_t crc = crc32c(SRN_CRC_SEED, fpdu.data(), srn_fpdu_up_to_crc(fpdu.data()));
+    srn_fpdu_parser p;
+    srn_fpdu_init(&p, true, false);
+    EXPECT_FALSE(srn_fpdu_vouch(&p, crc ^ 1, field));
+    EXPECT_TRUE(srn_fpdu_vouch(&p, crc, field));
+    for (const bool vouched : {true, false}) {
+        srn_fpdu_event event{};
+        std::size_t payload = 0;
+        for (std::size_t at = 0; at < fpdu.size();) {
+            const auto piece =
+                static_cast<std::uint32_t>(std::min<std::size_t>(fpdu.size() - at, 7));
+            at += srn_fpdu_parse(&p, fpdu.data() + at, piece, &event);
+            ASSERT_NE(event.type, SRN_FPDU_ERROR);
+            if (event.type == SRN_FPDU_HEADER) EXPECT_EQ(srn_fpdu_in_doubt(&p), !vouched);
+            if (event.type == SRN_FPDU_PAYLOAD) payload += event.len;
+        }
+        EXPECT_EQ(event.type, SRN_FPDU_END);
+        EXPECT_EQ(payload, 30U);
+    }
+}
+
 // One FPDU that was verified early does not vouch for the next one.
 TEST(FpduCrc, IsVerifiedForEachFpdu) {
     byte_vector bytes = make_fpdu({.payload = pattern(8)});
