@@ -2,11 +2,12 @@
 /*
  * Everything that differs between kernel versions.
  */
+#include <linux/bvec.h>
 #include <linux/etherdevice.h>
 #include <linux/rtnetlink.h>
 #include <linux/version.h>
 #include <net/net_namespace.h>
-#include <net/sock.h>
+#include <net/tcp.h>
 
 #include "compat.h"
 
@@ -39,6 +40,38 @@ bool srn_compat_sock_hold_net(struct sock *sk)
 	sock_inuse_add(net, 1);
 #endif
 	return true;
+}
+
+/**
+ * srn_compat_send_page - send bytes without copying them
+ * @sk: TCP socket
+ * @page: first of the pages that the bytes lie in, which are one allocation
+ * @offset: where they begin, perhaps in a later page
+ * @size: how many
+ * @flags: MSG_*
+ *
+ * TCP takes a reference to the pages. Nobody may write to these bytes any more.
+ *
+ * Context: any, the socket is locked.
+ *
+ * Return: bytes sent, or a negative errno.
+ */
+int srn_compat_send_page(struct sock *sk, struct page *page, size_t offset, size_t size, int flags)
+{
+#ifdef SRN_HAVE_TCP_SENDPAGE
+	return tcp_sendpage_locked(sk, page, offset, size,
+				   flags | MSG_NOSIGNAL | MSG_NO_SHARED_FRAGS);
+#else
+	/* Since 6.5. Stable kernels have the flag, and TCP copies all the same. */
+	struct msghdr msg = {
+		.msg_flags = flags | MSG_NOSIGNAL | MSG_SPLICE_PAGES | MSG_NO_SHARED_FRAGS,
+	};
+	struct bio_vec bytes;
+
+	bvec_set_page(&bytes, page, size, offset);
+	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, &bytes, 1, size);
+	return tcp_sendmsg_locked(sk, &msg, size);
+#endif
 }
 
 #define TAG_OFFSET	ETH_ALEN

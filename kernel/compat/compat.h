@@ -93,6 +93,7 @@ static inline void srn_compat_sock_use_task_frag(struct sock *sk, bool use)
 }
 
 bool srn_compat_sock_hold_net(struct sock *sk);
+int srn_compat_send_page(struct sock *sk, struct page *page, size_t offset, size_t size, int flags);
 void srn_compat_set_gid_tag(struct net_device *netdev, union ib_gid *gid);
 void srn_compat_clear_gid_tag(struct net_device *netdev);
 void srn_compat_never_exec(struct vm_area_struct *vma);

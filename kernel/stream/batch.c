@@ -2,9 +2,10 @@
 /*
  * Batches: where their memory comes from, and their way into the socket.
  */
+#include <linux/gfp.h>
+#include <linux/kmemleak.h>
 #include <linux/percpu.h>
 #include <linux/sched/mm.h>
-#include <linux/slab.h>
 #include <net/tcp.h>
 
 #include "../compat/compat.h"
@@ -12,8 +13,14 @@
 #include "charge.h"
 #include "sock.h"
 
-/* kmalloc() would round up to twice as much. */
+/* There would be twice as many pages. */
 static_assert(sizeof(struct srn_tx_batch) <= 32 * 1024);
+
+/* So many bytes of linear memory are cheaper to copy than to be without afterwards. */
+#define GIVE_BREAK	4096
+
+/* A batch with less linear memory than this is not used again. */
+#define MIN_ROOM	(SRN_BATCH_BUF / 2)
 
 /*
  * Spare batches of a CPU: most transmissions take a batch and give it back at once, and an idle
@@ -36,12 +43,26 @@ static struct srn_tx_batch *alloc_batch(struct mem_cgroup *payer, bool may_sleep
 	gfp_t gfp = __GFP_NOWARN | (may_sleep ? GFP_NOIO | __GFP_NORETRY : GFP_NOWAIT) |
 		    (payer ? __GFP_ACCOUNT : 0);
 	struct mem_cgroup *before = srn_charge_to(payer);
-	struct srn_tx_batch *b = kmalloc(sizeof(*b), gfp);
+	struct page *page = alloc_pages(gfp | __GFP_COMP, get_order(sizeof(struct srn_tx_batch)));
+	struct srn_tx_batch *b;
 
 	set_active_memcg(before);
-	if (b)
-		b->payer = payer;
+	if (!page)
+		return NULL;
+	b = page_address(page);
+	/* It refers to regions that nobody else may know any more. */
+	kmemleak_alloc(b, sizeof(*b), 1, gfp);
+	b->payer = payer;
+	b->begin = 0;
 	return b;
+}
+
+static void free_batch(struct srn_tx_batch *b)
+{
+	if (!b)
+		return;
+	kmemleak_free(b);
+	put_page(virt_to_page(b));
 }
 
 /**
@@ -60,8 +81,11 @@ struct srn_tx_batch *srn_batch_get(struct mem_cgroup *payer, bool may_sleep)
 
 	if (!b && !may_sleep)
 		b = this_cpu_xchg(spares.process, NULL);
-	if (b && b->payer != payer) {
-		kfree(b);
+	/* TCP needs nothing of it any more. */
+	if (b && page_ref_count(virt_to_page(b)) == 1)
+		b->begin = 0;
+	if (b && (b->payer != payer || SRN_BATCH_BUF - b->begin < MIN_ROOM)) {
+		free_batch(b);
 		b = NULL;
 	}
 	if (!b)
@@ -69,10 +93,18 @@ struct srn_tx_batch *srn_batch_get(struct mem_cgroup *payer, bool may_sleep)
 	if (b) {
 		b->bytes = 0;
 		b->num_iov = 0;
-		b->used = 0;
+		b->used = b->begin;
 		b->num_mems = 0;
+		b->given = false;
 	}
 	return b;
+}
+
+/* What TCP was given is not written to any more. */
+static void leave_given(struct srn_tx_batch *b)
+{
+	if (b->given)
+		b->begin = min_t(u32, ALIGN(b->used, L1_CACHE_BYTES), SRN_BATCH_BUF);
 }
 
 /**
@@ -85,7 +117,8 @@ void srn_batch_put(struct srn_tx_batch *b)
 {
 	while (b->num_mems)
 		srn_mem_put(b->mems[--b->num_mems]);
-	kfree(this_cpu_xchg(spares.process, b));
+	leave_given(b);
+	free_batch(this_cpu_xchg(spares.process, b));
 }
 
 /**
@@ -104,7 +137,8 @@ bool srn_batch_put_atomic(struct srn_tx_batch *b)
 			return false;
 		b->num_mems--;
 	}
-	kfree(this_cpu_xchg(spares.softirq, b));
+	leave_given(b);
+	free_batch(this_cpu_xchg(spares.softirq, b));
 	return true;
 }
 
@@ -174,6 +208,8 @@ static bool hold(const struct srn_tx_batch *b)
 void srn_batch_close(struct srn_tx_batch *b)
 {
 	iov_iter_kvec(&b->iter, ITER_SOURCE, b->iov, b->num_iov, b->bytes);
+	/* If nothing but linear memory is sent it is one piece. */
+	b->given = b->bytes == b->used - b->begin && b->bytes >= GIVE_BREAK;
 }
 
 /**
@@ -183,6 +219,29 @@ void srn_batch_close(struct srn_tx_batch *b)
 void srn_batch_void(struct srn_tx_batch *b)
 {
 	iov_iter_kvec(&b->iter, ITER_SOURCE, b->iov, 0, 0);
+}
+
+/* Send, with the socket locked. Return: bytes sent, or a negative errno. */
+static int copy_some(struct sock *sk, struct iov_iter *iter, int flags)
+{
+	struct msghdr msg = { .msg_flags = flags | MSG_NOSIGNAL, .msg_iter = *iter };
+	int ret = tcp_sendmsg_locked(sk, &msg, msg_data_left(&msg));
+
+	if (ret > 0)
+		iov_iter_advance(iter, ret);
+	return ret ?: -EPIPE;
+}
+
+/* The same, without a copy. */
+static int give_some(struct sock *sk, struct srn_tx_batch *b)
+{
+	size_t left = iov_iter_count(&b->iter);
+	void *from = b->iov[0].iov_base + b->bytes - left;
+	int ret = srn_compat_send_page(sk, virt_to_page(b), from - (void *)b, left, MSG_DONTWAIT);
+
+	if (ret > 0)
+		iov_iter_advance(&b->iter, ret);
+	return ret ?: -EPIPE;
 }
 
 /**
@@ -200,33 +259,48 @@ void srn_batch_void(struct srn_tx_batch *b)
  */
 int srn_batch_send_some(struct socket *sock, struct iov_iter *iter, int flags)
 {
-	struct msghdr msg = { .msg_flags = flags | MSG_NOSIGNAL, .msg_iter = *iter };
 	struct sock *sk = sock->sk;
 	int ret;
 
 	sock_rps_record_flow(sk);
 	lock_sock(sk);
-	ret = tcp_sendmsg_locked(sk, &msg, msg_data_left(&msg));
+	ret = copy_some(sk, iter, flags);
 	release_sock(sk);
-	if (ret > 0)
-		iov_iter_advance(iter, ret);
-	return ret ?: -EPIPE;
+	return ret;
 }
 
-/* Like srn_batch_send_some(), in softirq. Return: -EBUSY if somebody else uses the socket. */
-static int send_some_softirq(struct socket *sock, struct iov_iter *iter)
+/* Return: as srn_batch_send_some(). */
+static int push_some(struct srn_tx_batch *b, struct sock *sk)
 {
-	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL, .msg_iter = *iter };
-	struct sock *sk = sock->sk;
+	return b->given ? give_some(sk, b) : copy_some(sk, &b->iter, MSG_DONTWAIT);
+}
+
+static int push_some_process(struct srn_tx_batch *b, struct sock *sk)
+{
+	int ret;
+
+	sock_rps_record_flow(sk);
+	lock_sock(sk);
+	ret = push_some(b, sk);
+	release_sock(sk);
+	return ret;
+}
+
+/* Return: -EBUSY if somebody else uses the socket. */
+static int push_some_softirq(struct srn_tx_batch *b, struct sock *sk)
+{
+	struct page_frag *frag = this_cpu_ptr(&softirq_frag);
 	int ret = -EBUSY;
 
 	bh_lock_sock(sk);
-	if (!sock_owned_by_user(sk))
-		ret = srn_sock_send_softirq(sk, &msg, this_cpu_ptr(&softirq_frag));
+	if (!sock_owned_by_user(sk)) {
+		gfp_t before = srn_sock_begin_softirq(sk, frag);
+
+		ret = push_some(b, sk);
+		srn_sock_end_softirq(sk, frag, before);
+	}
 	bh_unlock_sock(sk);
-	if (ret > 0)
-		iov_iter_advance(iter, ret);
-	return ret ?: -EPIPE;
+	return ret;
 }
 
 /**
@@ -248,8 +322,7 @@ int srn_batch_push(struct srn_tx_batch *b, struct socket *sock, bool may_sleep)
 	while (iov_iter_count(&b->iter)) {
 		if (!hold(b))
 			return -EFAULT;
-		ret = may_sleep ? srn_batch_send_some(sock, &b->iter, MSG_DONTWAIT) :
-				  send_some_softirq(sock, &b->iter);
+		ret = may_sleep ? push_some_process(b, sock->sk) : push_some_softirq(b, sock->sk);
 		unhold(b, b->num_mems);
 		if (ret < 0)
 			return ret;
@@ -265,8 +338,8 @@ void srn_batch_exit(void)
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		kfree(per_cpu(spares, cpu).process);
-		kfree(per_cpu(spares, cpu).softirq);
+		free_batch(per_cpu(spares, cpu).process);
+		free_batch(per_cpu(spares, cpu).softirq);
 		if (per_cpu(softirq_frag, cpu).page)
 			put_page(per_cpu(softirq_frag, cpu).page);
 	}

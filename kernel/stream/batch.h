@@ -22,19 +22,25 @@ struct mem_cgroup;
  * struct srn_tx_batch - FPDUs on their way into the socket
  * @bytes: length of all pieces together
  * @num_iov: entries of @iov
- * @used: bytes of @buf
+ * @begin: bytes at the start of @buf that earlier batches have given to TCP
+ * @used: bytes of @buf, those before @begin among them
  * @num_mems: entries of @mems
+ * @given: TCP takes the pages of @buf themselves, since all that is sent lies in them
  * @payer: cgroup to which the batch is charged; NULL: the kernel's
  * @iter: what is left of @iov to be pushed
  * @mems: regions that @iov refers to, each with a reference
  * @iov: pieces: headers, trailers and copied payload in @buf, other payload in place
  * @buf: linear memory
+ *
+ * A batch is one allocation of pages. TCP may keep them for longer than the batch exists.
  */
 struct srn_tx_batch {
 	u32 bytes;
 	u32 num_iov;
+	u32 begin;
 	u32 used;
 	u32 num_mems;
+	bool given;
 	struct mem_cgroup *payer;
 	struct iov_iter iter;
 	struct srn_mem *mems[SRN_BATCH_MEMS];

@@ -126,34 +126,47 @@ void srn_sock_share_fragment(struct socket *sock, bool share)
 	release_sock(sk);
 }
 
+static bool shares_fragment(gfp_t allocation)
+{
+	return allocation == GFP_KERNEL;
+}
+
 /**
- * srn_sock_send_softirq - sendmsg with memory that a softirq may take
+ * srn_sock_begin_softirq - send with memory that a softirq may take, from now on
  * @sk: TCP socket
- * @msg: what to send, without waiting
  * @frag: page fragment to copy through, if the socket has none of its own
  *
  * The fragment of the interrupted task is not used: that task may be using it right now.
  *
  * Context: softirq, the socket locked and not owned.
  *
- * Return: bytes sent, or a negative errno.
+ * Return: what srn_sock_end_softirq() has to be told.
  */
-int srn_sock_send_softirq(struct sock *sk, struct msghdr *msg, struct page_frag *frag)
+gfp_t srn_sock_begin_softirq(struct sock *sk, struct page_frag *frag)
 {
-	gfp_t allocation = sk->sk_allocation;
-	bool shares = allocation == GFP_KERNEL;
-	int ret;
+	gfp_t before = sk->sk_allocation;
 
 	sk->sk_allocation = GFP_ATOMIC | __GFP_NOWARN;
 	srn_compat_sock_use_task_frag(sk, false);
-	if (shares)
+	if (shares_fragment(before))
 		swap(sk->sk_frag, *frag);
-	ret = tcp_sendmsg_locked(sk, msg, msg_data_left(msg));
-	if (shares)
+	return before;
+}
+
+/**
+ * srn_sock_end_softirq - undo srn_sock_begin_softirq()
+ * @sk: TCP socket
+ * @frag: the same page fragment
+ * @before: what srn_sock_begin_softirq() has returned
+ *
+ * Context: softirq, the socket locked and not owned.
+ */
+void srn_sock_end_softirq(struct sock *sk, struct page_frag *frag, gfp_t before)
+{
+	if (shares_fragment(before))
 		swap(sk->sk_frag, *frag);
-	srn_compat_sock_use_task_frag(sk, shares);
-	sk->sk_allocation = allocation;
-	return ret;
+	srn_compat_sock_use_task_frag(sk, shares_fragment(before));
+	sk->sk_allocation = before;
 }
 
 #ifdef CONFIG_MEMCG
