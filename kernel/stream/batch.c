@@ -13,14 +13,16 @@
 #include "charge.h"
 #include "sock.h"
 
-/* There would be twice as many pages. */
-static_assert(sizeof(struct srn_tx_batch) <= 32 * 1024);
+/* The next order has twice as many pages. */
+static_assert(sizeof(struct srn_tx_batch) <= SRN_BATCH_SIZE);
 
-/* So many bytes of linear memory are cheaper to copy than to be without afterwards. */
-#define GIVE_BREAK	4096
+/* TCP is not given pages of which it would use less than half. */
+#define GIVE_BREAK	(SRN_BATCH_BUF / 2)
 
-/* A batch with less linear memory than this is not used again. */
-#define MIN_ROOM	(SRN_BATCH_BUF / 2)
+/*
+ * So many bytes are never given to TCP. If there are no other pages, a stream goes on with these.
+ */
+#define RESERVE		1024
 
 /*
  * Spare batches of a CPU: most transmissions take a batch and give it back at once, and an idle
@@ -38,14 +40,14 @@ static DEFINE_PER_CPU(struct spares, spares);
 /* Softirq copies through this for sockets that share the fragment of the task that sends. */
 static DEFINE_PER_CPU(struct page_frag, softirq_frag);
 
-static struct srn_tx_batch *alloc_batch(struct mem_cgroup *payer, bool may_sleep)
+static struct srn_tx_batch *alloc_batch(struct mem_cgroup *payer, gfp_t gfp)
 {
-	gfp_t gfp = __GFP_NOWARN | (may_sleep ? GFP_NOIO | __GFP_NORETRY : GFP_NOWAIT) |
-		    (payer ? __GFP_ACCOUNT : 0);
 	struct mem_cgroup *before = srn_charge_to(payer);
-	struct page *page = alloc_pages(gfp | __GFP_COMP, get_order(sizeof(struct srn_tx_batch)));
 	struct srn_tx_batch *b;
+	struct page *page;
 
+	gfp |= __GFP_NOWARN | __GFP_COMP | (payer ? __GFP_ACCOUNT : 0);
+	page = alloc_pages(gfp, get_order(sizeof(*b)));
 	set_active_memcg(before);
 	if (!page)
 		return NULL;
@@ -65,6 +67,27 @@ static void free_batch(struct srn_tx_batch *b)
 	put_page(virt_to_page(b));
 }
 
+/* TCP has the pages of a batch: look for others, but not hard. */
+static struct srn_tx_batch *replace_batch(struct srn_tx_batch *b)
+{
+	struct srn_tx_batch *other = alloc_batch(b->payer, GFP_NOWAIT);
+
+	if (!other)
+		return b;
+	free_batch(b);
+	return other;
+}
+
+static void empty_batch(struct srn_tx_batch *b)
+{
+	b->bytes = 0;
+	b->num_iov = 0;
+	b->used = b->begin;
+	b->end = b->begin ? SRN_BATCH_BUF : SRN_BATCH_BUF - RESERVE;
+	b->num_mems = 0;
+	b->given = false;
+}
+
 /**
  * srn_batch_get - an empty batch
  * @payer: cgroup to which its memory is charged, or NULL for the kernel's
@@ -81,22 +104,19 @@ struct srn_tx_batch *srn_batch_get(struct mem_cgroup *payer, bool may_sleep)
 
 	if (!b && !may_sleep)
 		b = this_cpu_xchg(spares.process, NULL);
-	/* TCP needs nothing of it any more. */
-	if (b && page_ref_count(virt_to_page(b)) == 1)
-		b->begin = 0;
-	if (b && (b->payer != payer || SRN_BATCH_BUF - b->begin < MIN_ROOM)) {
+	if (b && b->payer != payer) {
 		free_batch(b);
 		b = NULL;
 	}
 	if (!b)
-		b = alloc_batch(payer, may_sleep);
-	if (b) {
-		b->bytes = 0;
-		b->num_iov = 0;
-		b->used = b->begin;
-		b->num_mems = 0;
-		b->given = false;
-	}
+		b = alloc_batch(payer, may_sleep ? GFP_NOIO | __GFP_NORETRY : GFP_NOWAIT);
+	if (!b)
+		return NULL;
+	if (page_ref_count(virt_to_page(b)) == 1)
+		b->begin = 0;
+	if (b->begin)
+		b = replace_batch(b);
+	empty_batch(b);
 	return b;
 }
 
@@ -104,7 +124,7 @@ struct srn_tx_batch *srn_batch_get(struct mem_cgroup *payer, bool may_sleep)
 static void leave_given(struct srn_tx_batch *b)
 {
 	if (b->given)
-		b->begin = min_t(u32, ALIGN(b->used, L1_CACHE_BYTES), SRN_BATCH_BUF);
+		b->begin = b->used;
 }
 
 /**
@@ -208,7 +228,7 @@ static bool hold(const struct srn_tx_batch *b)
 void srn_batch_close(struct srn_tx_batch *b)
 {
 	iov_iter_kvec(&b->iter, ITER_SOURCE, b->iov, b->num_iov, b->bytes);
-	/* If nothing but linear memory is sent it is one piece. */
+	/* If nothing but linear memory is sent, it is one piece. */
 	b->given = b->bytes == b->used - b->begin && b->bytes >= GIVE_BREAK;
 }
 
@@ -272,7 +292,10 @@ int srn_batch_send_some(struct socket *sock, struct iov_iter *iter, int flags)
 /* Return: as srn_batch_send_some(). */
 static int push_some(struct srn_tx_batch *b, struct sock *sk)
 {
-	return b->given ? give_some(sk, b) : copy_some(sk, &b->iter, MSG_DONTWAIT);
+	/* Without scatter and gather TCP would copy as well, and on old kernels sleep for it. */
+	if (b->given && sk->sk_route_caps & NETIF_F_SG)
+		return give_some(sk, b);
+	return copy_some(sk, &b->iter, MSG_DONTWAIT);
 }
 
 static int push_some_process(struct srn_tx_batch *b, struct sock *sk)

@@ -16,14 +16,16 @@ struct mem_cgroup;
 #define SRN_BATCH_BYTES		(64 * 1024)
 #define SRN_BATCH_IOV		256
 #define SRN_BATCH_MEMS		32
-#define SRN_BATCH_BUF		(28 * 1024 - 512)
+#define SRN_BATCH_SIZE		(PAGE_SIZE > 32 * 1024 ? PAGE_SIZE : 32 * 1024)
+#define SRN_BATCH_BUF		(SRN_BATCH_SIZE - 4 * 1024 - 512)
 
 /**
  * struct srn_tx_batch - FPDUs on their way into the socket
  * @bytes: length of all pieces together
  * @num_iov: entries of @iov
- * @begin: bytes at the start of @buf that earlier batches have given to TCP
- * @used: bytes of @buf, those before @begin among them
+ * @begin: where its linear memory begins in @buf; TCP may still have what lies before
+ * @end: where its linear memory ends
+ * @used: where the free part of its linear memory begins
  * @num_mems: entries of @mems
  * @given: TCP takes the pages of @buf themselves, since all that is sent lies in them
  * @payer: cgroup to which the batch is charged; NULL: the kernel's
@@ -38,6 +40,7 @@ struct srn_tx_batch {
 	u32 bytes;
 	u32 num_iov;
 	u32 begin;
+	u32 end;
 	u32 used;
 	u32 num_mems;
 	bool given;

@@ -3,12 +3,13 @@
  * Reassembly: payload of an FPDU that arrives in pieces is kept until the FPDU's CRC is known
  * (RFC 5044 section 6).
  *
- * If an FPDU lies in one piece of the input, its CRC is checked in place. Otherwise neither its
- * header nor a byte of its payload may be trusted before the last piece has arrived. Leaving the
- * payload in the socket would need a window that the longest FPDU fits into: without window scaling
- * there is none, and with a small receive buffer, or when memory is short, TCP offers less. So the
- * payload is copied into pages, which are kept only until the rest has arrived. They are allocated
- * as the payload arrives: a peer makes us keep what it has sent, and no more.
+ * If a long FPDU lies in one packet, or a short one in one piece, its CRC is checked in place.
+ * Otherwise neither its header nor a byte of its payload may be trusted before the last piece has
+ * arrived. Leaving the payload in the socket would need a window that the longest FPDU fits into:
+ * without window scaling there is none, and with a small receive buffer, or when memory is short,
+ * TCP offers less. So the payload is copied into pages, which are kept only until the rest has
+ * arrived. They are allocated as the payload arrives: a peer makes us keep what it has sent, and no
+ * more.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>

@@ -19,6 +19,9 @@
  */
 #define HELD_RETRY_DELAY	(HZ / 10)
 
+/* Reassembling an FPDU of fewer bytes costs little. */
+#define SHORT_FPDU		4096
+
 static void count_violation(struct srn_counters __percpu *counters, struct srn_term_code term)
 {
 	srn_count(counters, SRN_COUNT_VIOLATIONS);
@@ -240,38 +243,45 @@ struct packet {
 	unsigned int end;
 };
 
-static u32 packet_crc(const struct packet *rest, u32 len)
+/* The CRC of so many bytes. Return: false if the walk does not reach all of them. */
+static bool packet_crc(const struct packet *rest, u32 len, u32 *crc)
 {
 	struct skb_seq_state walk;
-	u32 crc = SRN_CRC_SEED, done, n;
+	u32 done = 0, n;
 	const u8 *data;
 
+	*crc = SRN_CRC_SEED;
 	skb_prepare_seq_read(rest->skb, rest->at, rest->at + len, &walk);
-	for (done = 0; done < len; done += n) {
-		n = min_t(u32, skb_seq_read(done, &data, &walk), len - done);
-		crc = crc32c(crc, data, n);
+	while (done < len) {
+		n = skb_seq_read(done, &data, &walk);
+		if (!n)
+			break;
+		n = min(n, len - done);
+		*crc = crc32c(*crc, data, n);
+		done += n;
 	}
 	skb_abort_seq_read(&walk);
-	return crc;
+	return done == len;
 }
 
 /*
  * If all of the FPDU that begins here lies in the packet, though in several pieces, check its CRC
- * now, so that its payload need not be reassembled.
+ * now, so that its payload need not be reassembled. A short one is left to reassembly: each walk
+ * begins at the start of the packet, and there could be one for each piece.
  */
-static void check_pieces(struct srn_fpdu_parser *p, const struct packet *rest)
+static void check_pieces(struct srn_fpdu_parser *p, const u8 *data, u32 len,
+			 const struct packet *rest)
 {
-	u8 length[SRN_MPA_LENGTH], field[SRN_CRC_LEN];
-	u32 body;
+	u8 field[SRN_CRC_LEN];
+	u32 body, crc;
 
-	if (!p->with_crc || p->markers || !srn_fpdu_at_boundary(p) ||
-	    rest->end - rest->at < SRN_MPA_LENGTH ||
-	    skb_copy_bits(rest->skb, rest->at, length, sizeof(length)))
+	if (!p->with_crc || p->markers || !srn_fpdu_at_boundary(p) || len < SRN_MPA_LENGTH)
 		return;
-	body = srn_fpdu_up_to_crc(length);
-	if (body + SRN_CRC_LEN <= rest->end - rest->at &&
-	    !skb_copy_bits(rest->skb, rest->at + body, field, sizeof(field)))
-		srn_fpdu_vouch(p, packet_crc(rest, body), field);
+	body = srn_fpdu_up_to_crc(data);
+	if (body >= SHORT_FPDU && body + SRN_CRC_LEN <= rest->end - rest->at &&
+	    !skb_copy_bits(rest->skb, rest->at + body, field, sizeof(field)) &&
+	    packet_crc(rest, body, &crc))
+		srn_fpdu_vouch(p, crc, field);
 }
 
 /*
@@ -294,8 +304,7 @@ static u32 rx_bytes(struct srn_stream *s, const u8 *data, u32 len, struct packet
 		if (!have_room(s, len - used))
 			break;
 		rest.at = start + used;
-		if (used < len)
-			check_pieces(&s->parser, &rest);
+		check_pieces(&s->parser, data + used, len - used, &rest);
 		used += srn_fpdu_parse(&s->parser, data + used, len - used, &ev);
 		take_event(s, &ev);
 	}

@@ -30,9 +30,9 @@
 #define MAX_IN_A_ROW	64
 
 /*
- * A batch is closed at the size of one TCP buffer, or before its linear memory is full where all
- * payload is copied, but after a whole segment, so that no remainder of it goes through the stack
- * by itself.
+ * A batch is closed at the size of one TCP buffer. Where all payload is copied, it has to fit into
+ * linear memory as well. Either way it consists of whole segments, so that no remainder of it goes
+ * through the stack by itself.
  */
 static u32 batch_limit(const struct srn_stream *s)
 {
@@ -43,7 +43,7 @@ static u32 batch_limit(const struct srn_stream *s)
 
 	room = room > MAX_TCP_HEADER + 1 ? room - MAX_TCP_HEADER - 1 : 0;
 	if (s->framer.with_crc || s->framer.markers)
-		room = min_t(u32, room, SRN_BATCH_BUF - s->batch->used);
+		room = min_t(u32, room, s->batch->end - s->batch->used);
 	segments = min_t(u32, room / mss, READ_ONCE(sk->sk_gso_max_segs));
 	return min_t(u32, max(segments, 1u) * mss, SRN_BATCH_BYTES);
 }

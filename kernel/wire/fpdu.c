@@ -136,6 +136,18 @@ static u32 collect_header(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 	return used;
 }
 
+/*
+ * Take length field and header in one copy of constant length. A peer on this host may change them
+ * while they are looked at, so only the copy is. Return: false if they have to be collected.
+ */
+static bool copy_header(struct srn_fpdu_parser *p, const u8 *data, u32 len)
+{
+	if (p->have || p->markers || len < SRN_MAX_HEADER)
+		return false;
+	memcpy(p->header, data, SRN_MAX_HEADER);
+	return ulpdu_length(p->header) + SRN_MPA_LENGTH >= SRN_MAX_HEADER;
+}
+
 static u32 parse_header(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 			struct srn_fpdu_event *ev)
 {
@@ -148,11 +160,8 @@ static u32 parse_header(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 		if (!p->crc_verified && verify_early(p, data, len))
 			return fail(p, ev, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_CRC));
 	}
-	if (!p->have && !p->markers && len >= SRN_MAX_HEADER &&
-	    ulpdu_length(data) + SRN_MPA_LENGTH >= SRN_MAX_HEADER) {
-		/* The common case, in one copy of constant length. */
-		memcpy(p->header, data, SRN_MAX_HEADER);
-		used = header_need(data, SRN_MAX_HEADER);
+	if (copy_header(p, data, len)) {
+		used = header_need(p->header, SRN_MAX_HEADER);
 	} else {
 		used = collect_header(p, data, len, ev);
 		if (ev->type != SRN_FPDU_HEADER)
@@ -303,6 +312,19 @@ static u32 parse_marked(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 }
 
 /**
+ * srn_fpdu_up_to_crc - where is the CRC field of an FPDU?
+ * @length: its length field, %SRN_MPA_LENGTH bytes
+ *
+ * Return: bytes that come before it.
+ */
+u32 srn_fpdu_up_to_crc(const u8 *length)
+{
+	u32 body = SRN_MPA_LENGTH + ulpdu_length(length);
+
+	return body + srn_fpdu_pad(body);
+}
+
+/**
  * srn_fpdu_vouch - say that the FPDU that comes next is whole, if its CRC is good
  * @p: parser between two FPDUs, without markers; it has to be given the FPDU next
  * @crc: running CRC32C of all that comes before the CRC field, from %SRN_CRC_SEED on
@@ -310,13 +332,10 @@ static u32 parse_marked(struct srn_fpdu_parser *p, const u8 *data, u32 len,
  *
  * An FPDU that lies in several pieces need not be reassembled if somebody has seen all of them. A
  * bad CRC is left to srn_fpdu_parse(), which says so. Any context.
- *
- * Return: whether the CRC is good.
  */
-bool srn_fpdu_vouch(struct srn_fpdu_parser *p, u32 crc, const u8 *field)
+void srn_fpdu_vouch(struct srn_fpdu_parser *p, u32 crc, const u8 *field)
 {
 	p->vouched = crc_matches(crc, field, 0);
-	return p->vouched;
 }
 
 /**

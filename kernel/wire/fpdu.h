@@ -34,14 +34,6 @@ static inline u32 srn_fpdu_pad(u32 ulpdu_and_length)
 	return -ulpdu_and_length & 3;
 }
 
-/* Return: bytes of the FPDU that begins with these %SRN_MPA_LENGTH bytes, up to its CRC field. */
-static inline u32 srn_fpdu_up_to_crc(const u8 *length)
-{
-	u32 body = SRN_MPA_LENGTH + (length[0] << 8 | length[1]);
-
-	return body + srn_fpdu_pad(body);
-}
-
 u32 srn_fpdu_put_trailer(u8 *out, u32 ulpdu_and_length, bool with_crc, u32 crc);
 
 /* The running CRC starts here and is finished by srn_fpdu_put_trailer(). */
@@ -107,7 +99,8 @@ struct srn_fpdu_continuation {
 };
 
 void srn_fpdu_init(struct srn_fpdu_parser *p, bool with_crc, bool markers);
-bool srn_fpdu_vouch(struct srn_fpdu_parser *p, u32 crc, const u8 *field);
+u32 srn_fpdu_up_to_crc(const u8 *length);
+void srn_fpdu_vouch(struct srn_fpdu_parser *p, u32 crc, const u8 *field);
 u32 srn_fpdu_parse(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 		   struct srn_fpdu_event *ev);
 u32 srn_fpdu_parse_whole(struct srn_fpdu_parser *p, const u8 *data, u32 len);
