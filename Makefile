@@ -188,6 +188,7 @@ bench: bench-native bench-counted ## softrnic, siw, rxe and TCP compared, on bot
 bench-native: bench-build $(B)/.deps-debug-kernel ## the same at this host's speed, in User Mode Linux (CASES=pattern: part of it)
 	@scripts/build-module "$$(scripts/debug-kernel build bench-uml)/build"
 	@scripts/siw-module build "$$(scripts/debug-kernel path bench-uml)/build" > /dev/null
+	@scripts/test-module bench-uml crc32c_instruction $(abspath $(B))/test-modules/bench-uml/crc32c_instruction
 	@scripts/bench native '$(value CASES)'
 
 .PHONY: bench-counted

@@ -38,7 +38,8 @@ path_up()
 	PATH_NOW=$1
 }
 
-# driver_up DRIVER on|off: links, with or without CRC; sets DRIVER_PROBLEM.
+# driver_up DRIVER on|off|default: links, with or without CRC, or as they are added without any
+# setting; sets DRIVER_PROBLEM.
 driver_up()
 {
 	DRIVER_PROBLEM=''
@@ -58,15 +59,21 @@ driver_up()
 
 softrnic_settings()
 {
-	modprobe softrnic && echo "$1" > "$SETTINGS/crc" &&
-		echo "$BENCH_LARGE_FPDUS" > "$SETTINGS/large_fpdus" &&
-		echo "$BENCH_PLACED" > "$SETTINGS/placed_completions" ||
-		DRIVER_PROBLEM="no such setting"
+	local crc=$1 large_fpdus=$BENCH_LARGE_FPDUS placed=$BENCH_PLACED
+	if modprobe softrnic && [[ -z $SOFTRNIC_DEFAULT ]]; then
+		SOFTRNIC_DEFAULT=$(cat "$SETTINGS"/{crc,large_fpdus,placed_completions})
+	fi
+	# shellcheck disable=SC2086
+	[[ $crc != default ]] || { set -- $SOFTRNIC_DEFAULT && crc=$1 large_fpdus=$2 placed=$3; }
+	echo "$crc" > "$SETTINGS/crc" && echo "$large_fpdus" > "$SETTINGS/large_fpdus" &&
+		echo "$placed" > "$SETTINGS/placed_completions" || DRIVER_PROBLEM="no such setting"
 }
+SOFTRNIC_DEFAULT=''
 
-# It has a constant for that.
+# It has a constant for that, which is off.
 siw_crc()
 {
+	[[ $1 != default ]] || set -- off
 	[[ $SIW_CRC != "$1" ]] || return 0
 	[[ -z $SIW_CRC ]] || rmmod siw
 	modprobe -a ib_core iw_cm libcrc32c

@@ -47,7 +47,7 @@ measure_with()
 	driver_down "$1"
 	echo "$BENCH_RIG,$BENCH_BOOT,$round,$1,$path,$crc,$operation,$size,$qps,$list,$MIB_S,$MSG_S,$USEC,$BYTES,$RETRIES" >> "$RAW"
 	done_figures=$((done_figures + 1))
-	printf '%4d/%d  %-8s %-8s crc %-3s %-9s %7d B  %2d QP  list %2d  %s\n' "$done_figures" \
+	printf '%4d/%d  %-8s %-8s crc %-7s %-9s %7d B  %2d QP  list %2d  %s\n' "$done_figures" \
 		"$all_figures" "$1" "$path" "$crc" "$operation" "$size" "$qps" "$list" \
 		"${problem:-${MIB_S:+$MIB_S MiB/s }${MSG_S:+$MSG_S/s }${USEC:+$USEC us}${BYTES:+$BYTES bytes}}$( ((RETRIES)) && echo ", $RETRIES retries")"
 }
@@ -59,7 +59,7 @@ measure_round()
 	mapfile -t lines <<< "$(cells)"
 	for line in "${lines[@]}"; do
 		read -r _ path crc operation size qps list drivers <<< "$line"
-		[[ $BENCH_CRC != on || $drivers == tcp ]] || crc=on
+		[[ $BENCH_CRC != on || $crc != off || $drivers == tcp ]] || crc=on
 		for driver in ${drivers//,/ }; do
 			[[ ,$BENCH_DRIVERS, != *,$driver,* ]] || measure_with "$driver"
 		done
@@ -74,6 +74,8 @@ mkdir -p "$LOGS"
 : > "$RAW"
 done_figures=0 all_figures=$(($(figures) * BENCH_ROUNDS))
 namespaces_up || exit
+# Before anybody asks for CRC32C, since the best that is there is kept.
+[[ ! -e crc32c_instruction.ko ]] || insmod ./crc32c_instruction.ko || exit
 for ((round = 1; round <= BENCH_ROUNDS; round++)); do
 	measure_round
 done

@@ -40,7 +40,7 @@ std::string cell::name() const {
     std::string text = operation + '-' + std::to_string(size) + '-' + path;
     if (qps != 1) text += "-q" + std::to_string(qps);
     if (list != 1) text += "-l" + std::to_string(list);
-    if (crc) text += "-crc";
+    if (crc != "off") text += crc == "on" ? "-crc" : "-default";
     return text;
 }
 
@@ -53,7 +53,7 @@ cell cell::of_tcp() const {
     else
         return same;
     same.qps = same.list = 1;
-    same.crc = false;
+    same.crc = "off";
     return same;
 }
 
@@ -94,7 +94,7 @@ void samples::add_line(const std::vector<std::string>& fields) {
                  .path = fields[col_path],
                  .qps = static_cast<unsigned>(std::stoul(fields[col_qps])),
                  .list = static_cast<unsigned>(std::stoul(fields[col_list])),
-                 .crc = fields[col_crc] == "on"};
+                 .crc = fields[col_crc]};
     add_once(rigs_, fields[col_rig]);
     add_once(cells_, c);
     series& s = series_[key(fields[col_rig], fields[col_driver], c)];

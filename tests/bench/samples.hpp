@@ -23,7 +23,8 @@ struct cell {
     std::string path;
     unsigned qps = 1;
     unsigned list = 1;
-    bool crc = false;
+    /// CRC "off" or "on" at both ends; "default": links as they are added.
+    std::string crc = "off";
 
     /// operation-size-path, then what is not usual.
     std::string name() const;

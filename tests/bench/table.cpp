@@ -40,8 +40,8 @@ bool measured(const samples& all, const std::string& rig, const cell& c, metric 
 
 void write_row(std::ostream& out, const samples& all, const std::string& rig, const cell& c,
                metric m) {
-    out << "| " << c.operation << " | " << c.size << " | " << c.path << " | "
-        << (c.crc ? "on" : "off") << " | " << c.qps << " | " << c.list;
+    out << "| " << c.operation << " | " << c.size << " | " << c.path << " | " << c.crc << " | "
+        << c.qps << " | " << c.list;
     for (const std::string_view driver : drivers) {
         const cell where = driver == "tcp" ? c.of_tcp() : c;
         out << " | " << figure(all.median(rig, driver, where, m));
@@ -71,7 +71,7 @@ constexpr std::string_view plot_path = "veth1500";
 constexpr unsigned long qps_plot_size = 4096;
 
 bool belongs(const plot& p, const cell& c) {
-    return c.operation == p.operation && c.path == plot_path && !c.crc && c.list == 1 &&
+    return c.operation == p.operation && c.path == plot_path && c.crc == "off" && c.list == 1 &&
            (p.over_qps ? c.size == qps_plot_size : c.qps == 1);
 }
 
