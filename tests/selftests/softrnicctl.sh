@@ -5,7 +5,7 @@
 # Every command of softrnicctl, done and refused. The machine has no systemd: a script of the same
 # name writes down what it is told, and the unit's commands are run as they stand in its file.
 . lib/ktap.sh
-. lib/topology.sh
+. lib/pairs.sh
 
 LINKS=/etc/softrnic/links.d
 UNIT=/usr/lib/systemd/system/softrnic-link@.service
@@ -382,8 +382,9 @@ ill()
 hide_modules() { mkdir -p /tmp/empty && mount --bind /tmp/empty /lib/modules; }
 unhide_modules() { umount /lib/modules; }
 
-spoil() { cp -p "$1" /tmp/spoiled && truncate -s 5000 "$1"; }
+spoil() { crashes_are_not_told && cp -p "$1" /tmp/spoiled && truncate -s 5000 "$1"; }
 restore() { cp -p /tmp/spoiled "$1"; }
+heal() { crashes_are_told && restore "$1"; }
 
 # The module on the disk says that it is another one.
 other_module()
@@ -501,9 +502,9 @@ test_doctor()
 	run_check "doctor: what it means for programs" ill 'verbs: srn0: libibverbs does not list it' \
 		mv "$PROVIDER" /tmp/provider.so -- mv /tmp/provider.so "$PROVIDER"
 	run_check "doctor: a spoiled provider" ill 'provider: it cannot be loaded' \
-		spoil "$PROVIDER" -- restore "$PROVIDER"
+		spoil "$PROVIDER" -- heal "$PROVIDER"
 	run_check "doctor: a program dies of it" ill 'verbs: a program that opens the links dies' \
-		spoil "$PROVIDER" -- restore "$PROVIDER"
+		spoil "$PROVIDER" -- heal "$PROVIDER"
 	run_check "doctor: without libibverbs" ill 'libibverbs: libibverbs.so.1: cannot open' \
 		mv "$LIBRARY" /tmp/library -- mv /tmp/library "$LIBRARY"
 	run_check "doctor: a module that is loaded only" ill 'module: .* and none is installed' \

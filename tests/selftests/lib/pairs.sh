@@ -136,7 +136,9 @@ listening_in()
 # Mode Linux has no switch for that but the one for all messages that may come too often.
 crashes_are_not_told()
 {
-	local switch=/proc/sys/debug/exception-trace
-	[[ -e $switch ]] || switch=/proc/sys/kernel/printk_ratelimit_burst
-	echo 0 > "$switch"
+	CRASHES=/proc/sys/debug/exception-trace
+	[[ -e $CRASHES ]] || CRASHES=/proc/sys/kernel/printk_ratelimit_burst
+	CRASHES_BEFORE=$(cat "$CRASHES")
+	echo 0 > "$CRASHES"
 }
+crashes_are_told() { echo "$CRASHES_BEFORE" > "$CRASHES"; }
