@@ -117,8 +117,9 @@ static void free_queues(struct srn_qp *qp)
 
 /*
  * Each number is used once before the first one comes again, so that a late completion does not
- * name somebody else's queue pair. The step from one number to the next is known to nobody else,
- * and it is odd, so that no number is left out.
+ * name somebody else's queue pair. The step from one number to the next is random, so that a
+ * stranger does not guess them; whoever knows two that follow each other knows all. It is odd, so
+ * that no number is left out.
  */
 static int reserve_number(struct srn_device *dev, u32 *qpn)
 {

@@ -2,10 +2,11 @@
 /*
  * Queue pairs.
  *
- * State. Only srn_state_set() changes qp->state, and it follows one table. A queue pair goes to RTS
- * when the connection manager hands over a connected socket. Whichever side ends the connection,
- * srn_state_fail() moves the queue pair to ERR and queues end_work, which stops the stream, flushes
- * the queues and tells the connection manager.
+ * State. Only srn_state_set() changes qp->state, and it follows one table. A queue pair of rdma_cm
+ * goes to RTS when the connection manager hands over a connected socket. One that is brought up by
+ * hand goes there when its process says so, and may get its socket later. Whichever side ends the
+ * connection, srn_state_fail() moves the queue pair to ERR and queues end_work, which stops the
+ * stream, flushes the queues and tells whoever has set up the connection.
  *
  * Send queue. The kernel works on its own copies (struct srn_send), made once per
  * work request. There are four free-running indices, each at or behind the one listed before it:
@@ -14,7 +15,8 @@
  *	next	work requests whose transmission has begun
  *	sent	work requests whose bytes are all in the socket
  *	cons	work requests that are complete, so their slots are free; they complete in
- *		order, so a Read holds back what is behind it
+ *		order, so a Read holds back what is behind it, and so does a Send or Write that
+ *		has to be placed at the peer first (placed.h)
  *
  * The transmitter owns next (and prod, for a process); sq.lock protects the rest.
  *
