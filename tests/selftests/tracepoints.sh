@@ -53,15 +53,15 @@ states()
 # the client tells where its room is, the server writes there and tells so.
 work_requests()
 {
-	traced 'srn_send_begin: srnb QP[0-9]+: Read of 4000 bytes, wr_id ' 3 &&
-		traced 'srn_send_begin: srnb QP[0-9]+: Write of 4000 bytes, wr_id ' 3 &&
+	traced 'srn_send_begin: srnb QP[0-9]+: Read of 40000 bytes, wr_id ' 3 &&
+		traced 'srn_send_begin: srnb QP[0-9]+: Write of 40000 bytes, wr_id ' 3 &&
 		traced 'srn_send_begin: srnb QP[0-9]+: Send of ' 6 &&
-		traced 'srn_send_complete: srnb QP[0-9]+: wr_id [0-9]+, status 0, 4000 bytes' 6 &&
+		traced 'srn_send_complete: srnb QP[0-9]+: wr_id [0-9]+, status 0, 40000 bytes' 6 &&
 		traced 'srn_recv_complete: srna QP[0-9]+: wr_id [0-9]+, status 0' 6 &&
 		traced 'srn_recv_complete: srna QP[0-9]+: wr_id [0-9]+, status 5'
 }
 
-# 4000 bytes are more than one packet of 1500 has.
+# 40000 bytes are more than an FPDU has here.
 fpdus()
 {
 	traced "srn_fpdu_built: ports $PORT, [0-9]+: Read Request, 28 bytes, last" 3 &&
@@ -91,8 +91,8 @@ nothing_when_disabled()
 chmod +x stranger
 run_check "two links" two_namespaces || finish
 run_check "tracing can be enabled" enable || finish
-pair "rping" "$PORT" in_b rping -s -p "$PORT" -C 3 -S 4000 -- \
-	in_a rping -c -a "$B4" -p "$PORT" -C 3 -S 4000
+pair "rping" "$PORT" in_b rping -s -p "$PORT" -C 3 -S 40000 -- \
+	in_a rping -c -a "$B4" -p "$PORT" -C 3 -S 40000
 sleep 1
 run_check "tracing can be disabled" disable
 run_check "events of the connection manager" connection
