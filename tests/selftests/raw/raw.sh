@@ -85,10 +85,18 @@ count_gids() { cat "/sys/class/infiniband/$1/ports/1/gids/"* | grep -cx "$2"; }
 # An address that another host may have is none yet.
 gid_is_not_tentative()
 {
-	sysctl_a net.ipv6.conf.va.dad_transmits=3 && ip -n a addr add fd00::9/64 dev va && sleep 1 &&
-		not index_of srna "$V6_LAST" && wait_until 10 index_of srna "$V6_LAST" > /dev/null &&
+	local looks=0
+	sysctl_a net.ipv6.conf.va.dad_transmits=3 && ip -n a addr add fd00::9/64 dev va || return
+	while is_tentative; do
+		! { index_of srna "$V6_LAST" && is_tentative; } || return
+		looks=$((looks + 1))
+		sleep 0.1
+	done
+	echo "looked $looks times"
+	((looks > 0)) && wait_until 10 index_of srna "$V6_LAST" > /dev/null &&
 		ip -n a addr del fd00::9/64 dev va && wait_until 5 not index_of srna "$V6_LAST"
 }
+is_tentative() { ip -n a addr show dev va tentative | grep -q fd00::9; }
 not() { ! "$@"; }
 
 # The others are in programs.sh, which takes GID 0.
