@@ -155,20 +155,10 @@ static int port_listen(struct srn_port *port, u32 backlog)
 	ret = srn_sock_create(port->net, port->address.ss_family, &port->sock);
 	if (ret)
 		return ret;
-	sock_set_reuseaddr(port->sock->sk);
 	if (!v4)
 		port->sock->sk->sk_ipv6only = port->v6only;
-	ret = kernel_bind(port->sock, srn_sockaddr(&port->address),
-			  srn_address_len(port->address.ss_family));
-	if (!ret) {
-		srn_sock_hook(port->sock->sk, &hooks, port);
-		ret = kernel_listen(port->sock, backlog);
-	}
-	if (ret) {
-		srn_sock_unhook(port->sock->sk);
-		sock_release(port->sock);
-	}
-	return ret;
+	return srn_sock_listen(port->sock, (struct sockaddr *)&port->address, backlog, &hooks,
+			       port);
 }
 
 static bool same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)

@@ -11,7 +11,6 @@
 #include <linux/slab.h>
 #include <net/tcp_states.h>
 
-#include "../compat/compat.h"
 #include "../device/work.h"
 #include "../stream/keepalive.h"
 #include "../stream/sock.h"
@@ -199,17 +198,7 @@ static int start_to_listen(struct srn_raw_listener *l)
 	ret = srn_sock_create(l->dev->net, l->address.family, &l->sock);
 	if (ret)
 		return ret;
-	sock_set_reuseaddr(l->sock->sk);
-	ret = kernel_bind(l->sock, srn_sockaddr(&l->address), srn_address_len(l->address.family));
-	if (!ret) {
-		srn_sock_hook(l->sock->sk, &hooks, l);
-		ret = kernel_listen(l->sock, BACKLOG);
-	}
-	if (ret) {
-		srn_sock_unhook(l->sock->sk);
-		sock_release(l->sock);
-	}
-	return ret;
+	return srn_sock_listen(l->sock, (struct sockaddr *)&l->address, BACKLOG, &hooks, l);
 }
 
 static struct srn_raw_listener *new_listener(struct srn_device *dev,
