@@ -67,10 +67,10 @@ static void free_batch(struct srn_tx_batch *b)
 	put_page(virt_to_page(b));
 }
 
-/* TCP has the pages of a batch: look for others, but not hard. */
-static struct srn_tx_batch *replace_batch(struct srn_tx_batch *b)
+/* TCP has the pages of a batch: look for others. */
+static struct srn_tx_batch *replace_batch(struct srn_tx_batch *b, gfp_t gfp)
 {
-	struct srn_tx_batch *other = alloc_batch(b->payer, GFP_NOWAIT);
+	struct srn_tx_batch *other = alloc_batch(b->payer, gfp);
 
 	if (!other)
 		return b;
@@ -101,6 +101,7 @@ struct srn_tx_batch *srn_batch_get(struct mem_cgroup *payer, bool may_sleep)
 {
 	struct srn_tx_batch *b = may_sleep ? this_cpu_xchg(spares.process, NULL) :
 					     this_cpu_xchg(spares.softirq, NULL);
+	gfp_t gfp = may_sleep ? GFP_NOIO | __GFP_NORETRY : GFP_NOWAIT;
 
 	if (!b && !may_sleep)
 		b = this_cpu_xchg(spares.process, NULL);
@@ -109,13 +110,13 @@ struct srn_tx_batch *srn_batch_get(struct mem_cgroup *payer, bool may_sleep)
 		b = NULL;
 	}
 	if (!b)
-		b = alloc_batch(payer, may_sleep ? GFP_NOIO | __GFP_NORETRY : GFP_NOWAIT);
+		b = alloc_batch(payer, gfp);
 	if (!b)
 		return NULL;
 	if (page_ref_count(virt_to_page(b)) == 1)
 		b->begin = 0;
 	if (b->begin)
-		b = replace_batch(b);
+		b = replace_batch(b, gfp);
 	empty_batch(b);
 	return b;
 }
