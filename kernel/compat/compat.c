@@ -62,7 +62,7 @@ int srn_compat_send_page(struct sock *sk, struct page *page, size_t offset, size
 	return tcp_sendpage_locked(sk, page, offset, size,
 				   flags | MSG_NOSIGNAL | MSG_NO_SHARED_FRAGS);
 #else
-	/* Since 6.5. Older stable kernels have the flag, too, but their TCP ignores it. */
+	/* TCP knows the flag since 6.5. Older stable kernels define it, and TCP ignores it. */
 	struct msghdr msg = {
 		.msg_flags = flags | MSG_NOSIGNAL | MSG_SPLICE_PAGES | MSG_NO_SHARED_FRAGS,
 	};

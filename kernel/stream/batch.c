@@ -253,7 +253,7 @@ static int copy_some(struct sock *sk, struct iov_iter *iter, int flags)
 	return ret ?: -EPIPE;
 }
 
-/* The same, without a copy. */
+/* This does what copy_some() does for a whole batch, but TCP takes its pages and copies nothing. */
 static int give_some(struct sock *sk, struct srn_tx_batch *b)
 {
 	size_t left = iov_iter_count(&b->iter);

@@ -80,7 +80,7 @@ static bool each_address(const struct net_device *netdev, take_address take, uni
 	return each_ipv4(netdev, take, gids) || each_ipv6(netdev, take, gids);
 }
 
-/* Is there one that will be known soon? Context: RCU. */
+/* Is there an address that is in doubt? That will be known soon. Context: RCU. */
 static bool has_doubts(const struct net_device *netdev)
 {
 #if IS_ENABLED(CONFIG_IPV6)

@@ -396,11 +396,14 @@ u32 srn_fpdu_parse_whole(struct srn_fpdu_parser *p, const u8 *data, u32 len)
 	if (p->markers || p->stage != SRN_STAGE_HEADER || p->have || len < SRN_MAX_HEADER)
 		return 0;
 	used = whole_fpdu(p, data, len, &body);
-	header = header_need(data, SRN_MAX_HEADER);
-	if (!used || body < header)
+	if (!used)
+		return 0;
+	/* As in copy_header(), only the copy is looked at. */
+	memcpy(p->header, data, SRN_MAX_HEADER);
+	header = header_need(p->header, SRN_MAX_HEADER);
+	if (body < header)
 		return 0;
 	p->crc_verified = true;
-	memcpy(p->header, data, SRN_MAX_HEADER);
 	p->header_len = header;
 	p->payload_len = body - header;
 	srn_rdmap_get_header(p->header, &p->rdmap);
