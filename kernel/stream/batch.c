@@ -20,19 +20,16 @@ static_assert(sizeof(struct srn_tx_batch) <= SRN_BATCH_SIZE);
 #define GIVE_BREAK	(SRN_BATCH_BUF / 2)
 
 /*
- * So many bytes are never given to TCP. If there are no other pages, a stream goes on with these.
- */
-#define RESERVE		1024
-
-/*
  * Spare batches of a CPU: most transmissions take a batch and give it back at once, and an idle
  * connection owns none. Softirq has a spare of its own, since it interrupts those that use the
- * other. A stalled connection keeps its batch, so a stream takes a spare only if the spare is
- * charged to its own payer.
+ * other. The pages that were given to TCP last are soon back, if the peer is near. A stalled
+ * connection keeps its batch, so a stream takes a spare only if the spare is charged to its own
+ * payer.
  */
 struct spares {
 	struct srn_tx_batch *process;
 	struct srn_tx_batch *softirq;
+	struct srn_tx_batch *given;
 };
 
 static DEFINE_PER_CPU(struct spares, spares);
@@ -55,7 +52,6 @@ static struct srn_tx_batch *alloc_batch(struct mem_cgroup *payer, gfp_t gfp)
 	/* It refers to regions that nobody else may know any more. */
 	kmemleak_alloc(b, sizeof(*b), 1, gfp);
 	b->payer = payer;
-	b->begin = 0;
 	return b;
 }
 
@@ -67,25 +63,35 @@ static void free_batch(struct srn_tx_batch *b)
 	put_page(virt_to_page(b));
 }
 
-/* TCP has the pages of a batch: look for others. */
-static struct srn_tx_batch *replace_batch(struct srn_tx_batch *b, gfp_t gfp)
+/* Return: @b if a stream of @payer can use it. */
+static struct srn_tx_batch *use_spare(struct srn_tx_batch *b, struct mem_cgroup *payer)
 {
-	struct srn_tx_batch *other = alloc_batch(b->payer, gfp);
-
-	if (!other)
+	if (!b || (b->payer == payer && page_ref_count(virt_to_page(b)) == 1))
 		return b;
 	free_batch(b);
-	return other;
+	return NULL;
 }
 
-static void empty_batch(struct srn_tx_batch *b)
+/* Return: a spare or a new batch, or NULL if there is no memory. */
+static struct srn_tx_batch *take_batch(struct mem_cgroup *payer, bool may_sleep, gfp_t gfp)
 {
-	b->bytes = 0;
-	b->num_iov = 0;
-	b->used = b->begin;
-	b->end = b->begin ? SRN_BATCH_BUF : SRN_BATCH_BUF - RESERVE;
-	b->num_mems = 0;
-	b->given = false;
+	struct srn_tx_batch *b = use_spare(may_sleep ? this_cpu_xchg(spares.process, NULL) :
+						       this_cpu_xchg(spares.softirq, NULL), payer);
+
+	if (!b)
+		b = use_spare(this_cpu_xchg(spares.given, NULL), payer);
+	if (!b)
+		b = alloc_batch(payer, gfp);
+	if (!b)
+		b = use_spare(may_sleep ? this_cpu_xchg(spares.softirq, NULL) :
+					  this_cpu_xchg(spares.process, NULL), payer);
+	return b;
+}
+
+static void put_spare(struct srn_tx_batch *b, bool may_sleep)
+{
+	free_batch(may_sleep ? this_cpu_xchg(spares.process, b) :
+			       this_cpu_xchg(spares.softirq, b));
 }
 
 /**
@@ -99,33 +105,26 @@ static void empty_batch(struct srn_tx_batch *b)
  */
 struct srn_tx_batch *srn_batch_get(struct mem_cgroup *payer, bool may_sleep)
 {
-	struct srn_tx_batch *b = may_sleep ? this_cpu_xchg(spares.process, NULL) :
-					     this_cpu_xchg(spares.softirq, NULL);
 	gfp_t gfp = may_sleep ? GFP_NOIO | __GFP_NORETRY : GFP_NOWAIT;
+	struct srn_tx_batch *b = take_batch(payer, may_sleep, gfp);
 
-	if (!b && !may_sleep)
-		b = this_cpu_xchg(spares.process, NULL);
-	if (b && b->payer != payer) {
-		free_batch(b);
-		b = NULL;
-	}
-	if (!b)
-		b = alloc_batch(payer, gfp);
 	if (!b)
 		return NULL;
-	if (page_ref_count(virt_to_page(b)) == 1)
-		b->begin = 0;
-	if (b->begin)
-		b = replace_batch(b, gfp);
-	empty_batch(b);
+	b->bytes = 0;
+	b->num_iov = 0;
+	b->used = 0;
+	b->num_mems = 0;
+	b->give = false;
+	b->given = false;
 	return b;
 }
 
-/* What TCP was given is not written to any more. */
-static void leave_given(struct srn_tx_batch *b)
+static void put_batch(struct srn_tx_batch *b, bool may_sleep)
 {
 	if (b->given)
-		b->begin = b->used;
+		free_batch(this_cpu_xchg(spares.given, b));
+	else
+		put_spare(b, may_sleep);
 }
 
 /**
@@ -138,8 +137,7 @@ void srn_batch_put(struct srn_tx_batch *b)
 {
 	while (b->num_mems)
 		srn_mem_put(b->mems[--b->num_mems]);
-	leave_given(b);
-	free_batch(this_cpu_xchg(spares.process, b));
+	put_batch(b, true);
 }
 
 /**
@@ -158,8 +156,7 @@ bool srn_batch_put_atomic(struct srn_tx_batch *b)
 			return false;
 		b->num_mems--;
 	}
-	leave_given(b);
-	free_batch(this_cpu_xchg(spares.softirq, b));
+	put_batch(b, false);
 	return true;
 }
 
@@ -230,7 +227,7 @@ void srn_batch_close(struct srn_tx_batch *b)
 {
 	iov_iter_kvec(&b->iter, ITER_SOURCE, b->iov, b->num_iov, b->bytes);
 	/* If nothing but linear memory is sent, it is one piece. */
-	b->given = b->bytes == b->used - b->begin && b->bytes >= GIVE_BREAK;
+	b->give = b->bytes == b->used && b->bytes >= GIVE_BREAK;
 }
 
 /**
@@ -260,9 +257,26 @@ static int give_some(struct sock *sk, struct srn_tx_batch *b)
 	void *from = b->iov[0].iov_base + b->bytes - left;
 	int ret = srn_compat_send_page(sk, virt_to_page(b), from - (void *)b, left, MSG_DONTWAIT);
 
-	if (ret > 0)
+	if (ret > 0) {
 		iov_iter_advance(&b->iter, ret);
+		b->given = true;
+	}
 	return ret ?: -EPIPE;
+}
+
+/*
+ * TCP keeps pages until the peer has what lies in them. A stream that gives its own away has to
+ * have others first, or it could not go on where there are none. It does not wait for them: TCP
+ * can copy.
+ */
+static bool have_successor(const struct srn_tx_batch *b, bool may_sleep)
+{
+	struct srn_tx_batch *successor = take_batch(b->payer, may_sleep, GFP_NOWAIT);
+
+	if (!successor)
+		return false;
+	put_spare(successor, may_sleep);
+	return true;
 }
 
 /**
@@ -294,7 +308,7 @@ int srn_batch_send_some(struct socket *sock, struct iov_iter *iter, int flags)
 static int push_some(struct srn_tx_batch *b, struct sock *sk)
 {
 	/* Without scatter and gather TCP would copy as well, and on old kernels sleep for it. */
-	if (b->given && sk->sk_route_caps & NETIF_F_SG)
+	if (b->give && sk->sk_route_caps & NETIF_F_SG)
 		return give_some(sk, b);
 	return copy_some(sk, &b->iter, MSG_DONTWAIT);
 }
@@ -343,6 +357,8 @@ int srn_batch_push(struct srn_tx_batch *b, struct socket *sock, bool may_sleep)
 {
 	int ret;
 
+	if (b->give && !b->given)
+		b->give = have_successor(b, may_sleep);
 	while (iov_iter_count(&b->iter)) {
 		if (!hold(b))
 			return -EFAULT;
@@ -364,6 +380,7 @@ void srn_batch_exit(void)
 	for_each_possible_cpu(cpu) {
 		free_batch(per_cpu(spares, cpu).process);
 		free_batch(per_cpu(spares, cpu).softirq);
+		free_batch(per_cpu(spares, cpu).given);
 		if (per_cpu(softirq_frag, cpu).page)
 			put_page(per_cpu(softirq_frag, cpu).page);
 	}

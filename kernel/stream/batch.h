@@ -23,11 +23,10 @@ struct mem_cgroup;
  * struct srn_tx_batch - FPDUs on their way into the socket
  * @bytes: length of all pieces together
  * @num_iov: entries of @iov
- * @begin: where its linear memory begins in @buf; TCP may still have what lies before
- * @end: where its linear memory ends
- * @used: where the free part of its linear memory begins
+ * @used: where the free part of @buf begins
  * @num_mems: entries of @mems
- * @given: TCP takes the pages of @buf themselves, since all that is sent lies in them
+ * @give: TCP is to take the pages of @buf themselves, since all that is sent lies in them
+ * @given: TCP has taken some of them
  * @payer: cgroup to which the batch is charged; NULL: the kernel's
  * @iter: what is left of @iov to be pushed
  * @mems: regions that @iov refers to, each with a reference
@@ -39,10 +38,9 @@ struct mem_cgroup;
 struct srn_tx_batch {
 	u32 bytes;
 	u32 num_iov;
-	u32 begin;
-	u32 end;
 	u32 used;
 	u32 num_mems;
+	bool give;
 	bool given;
 	struct mem_cgroup *payer;
 	struct iov_iter iter;

@@ -87,7 +87,7 @@ static u32 payload_size(struct srn_stream *s, struct srn_tx_msg *msg, u32 overhe
 	struct srn_tx_batch *b = s->batch;
 	u32 mulpdu = srn_fpdu_mulpdu(fpdu_size(s, limit), f->markers);
 	u32 len = min(msg->length - msg->done, mulpdu - overhead);
-	u32 buf_left = b->end - b->used;
+	u32 buf_left = SRN_BATCH_BUF - b->used;
 	u32 fixed = overhead + SRN_MPA_LENGTH + SRN_MAX_TRAILER;
 
 	/* Markers add one part in 127; a few bytes more do not matter. */
@@ -179,7 +179,7 @@ static u32 count_continuations(const struct srn_stream *s, const struct srn_tx_m
 	u32 max;
 
 	max = min((left - 1) / e->len, (limit - b->bytes) / (overhead + e->len));
-	max = min(max, (b->end - b->used) / overhead);
+	max = min(max, (SRN_BATCH_BUF - b->used) / overhead);
 	/* The payload between two headers is cut at the end of each block. */
 	return min(max, iov / (u32)(2 + e->len / PAGE_SIZE + 1));
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# files: build/tests/bin/fail_nth build/tests/bin/limits build/tests/bin/load build/tests/bin/flood build/tests/bin/wirepeer
+# files: build/tests/bin/fail_nth build/tests/bin/limits build/tests/bin/load build/tests/bin/flood build/tests/bin/wirepeer build/tests/bin/verbs_test
 # timeout: 400
 #
 # Allocations that fail, in every place where an operation has one: set-up, data, teardown.
@@ -172,6 +172,16 @@ places_for_reads()
 	TIMES=0 scripted_peer "$FAULTS" 100 15 Read.without_memory_at_first
 }
 
+# TCP has the pages of a batch for as long as the network takes, and there are no others of that size.
+no_pages_for_batches()
+{
+	local status=0
+	tc qdisc add dev lo root netem delay 10ms limit 10000 || return
+	SRN_SERVER_ADDR="$A1" timeout -k 2 $((30 * SLOW)) ./verbs_test --gtest_filter='Shortage.*' ||
+		status=$?
+	tc qdisc del dev lo root && return "$status"
+}
+
 # A table of the link has nodes for each number. Where one of them cannot be had, those above it stay,
 # and are the link's to give back. That takes two faults in a row.
 tables_are_given_back()
@@ -202,4 +212,5 @@ run_check "faults by chance while strangers are let in" accepting_by_chance
 run_check "no memory for nodes of tables" tables_are_given_back
 run_check "no memory for FPDUs in pieces" pages_for_pieces
 run_check "no memory for Reads of the peer" places_for_reads
+run_check "no large pages for batches" no_pages_for_batches
 finish

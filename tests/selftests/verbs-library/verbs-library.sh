@@ -10,7 +10,7 @@
 . lib/gtest.sh
 
 on_own_link verbs_test
-run_gtest ./verbs_test 360 "${SRN_FILTER:-*:-Removal.*:Largest.*:Streaming.*}"
+run_gtest ./verbs_test 360 "${SRN_FILTER:-*:-Removal.*:Largest.*:Shortage.*:Streaming.*}"
 if [[ -z ${SRN_FILTER:-} ]]; then
 	SRN_TEST_LINK=srn0 SRN_TEST_NETDEV=dummy0 run_gtest ./verbs_test 120 'Removal.*'
 	wait_ready srn0
