@@ -46,6 +46,9 @@ static void conn_reset(struct srn_qp *qp, const struct srn_conn_params *params)
 	else if (!params->itself)
 		srn_recognition_begin(qp, params->initiator, params->peer_answers);
 	srn_placed_begin(qp, params->peer_answers);
+	qp->peer_rnr_tries = 0;
+	srn_rnr_set_timer(qp, params->rnr_timer);
+	srn_rnr_limit_tries(qp, params->rnr_tries);
 }
 
 /**

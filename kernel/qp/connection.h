@@ -18,6 +18,8 @@ struct srn_conn_params {
 	bool rtr_send_may_come;	/* the first FPDU may be an empty Send that is no message */
 	enum srn_rtr rtr;
 	bool peer_answers;	/* completions wait until the peer has placed the data */
+	u8 rnr_timer;		/* as min_rnr_timer of InfiniBand */
+	u8 rnr_tries;		/* how often our Sends may find no receive; 0: any number */
 	u32 ird;
 	u32 ord;
 };

@@ -10,6 +10,7 @@
 #include "message.h"
 #include "placed.h"
 #include "rnr.h"
+#include "state.h"
 
 /* How long an answer waits for a message that it may ride with. */
 #define RIDE_NS		(50 * NSEC_PER_USEC)
@@ -204,6 +205,14 @@ void srn_placed_refused(struct srn_qp *qp, const struct srn_rdmap_header *h, u8 
 	} while (more);
 }
 
+/* The peer has no receive for the message behind so many. That is the end, as with InfiniBand. */
+static void not_received(struct srn_qp *qp, u32 messages)
+{
+	take_last(qp, messages);
+	srn_placed_refused(qp, NULL, IB_WC_RNR_RETRY_EXC_ERR);
+	srn_state_fail(qp, 0, NULL, "its peer has posted no receive in time");
+}
+
 /* Nobody has sent anything for a while: the answer leaves alone. */
 static enum hrtimer_restart look(struct hrtimer *timer)
 {
@@ -290,7 +299,7 @@ void srn_placed_asked(struct srn_qp *qp, u16 index)
  *
  * Context: the receiver.
  *
- * Return: true if it was a question, or an answer, or the last word.
+ * Return: true if it was one of those in struct srn_placement.
  */
 bool srn_placed_received(struct srn_qp *qp)
 {
@@ -301,6 +310,10 @@ bool srn_placed_received(struct srn_qp *qp)
 		return false;
 	if (p.last)
 		take_last(qp, p.messages);
+	if (p.limits)
+		srn_rnr_limited(qp, p.rnr_tries);
+	if (p.not_ready)
+		not_received(qp, p.messages);
 	if (p.asks)
 		qp->rx.asked = true;
 	if (p.answers)
@@ -358,34 +371,62 @@ static bool is_due(struct srn_qp *qp)
 	return has_to_ask(qp) || (held && srn_placed_is_asked(qp));
 }
 
+/* Return: false if nothing has to be told but questions and answers. */
+static bool notice(struct srn_qp *qp, struct srn_placement *p)
+{
+	/* Acquire: pairs with srn_rnr_limit_tries(). */
+	bool limit = smp_load_acquire(&qp->tx.limit_due), refuse = READ_ONCE(qp->tx.refuse_due);
+
+	/* Acquire: the greeting is valid. */
+	if (likely(!limit && !refuse) || !smp_load_acquire(&qp->tx.may_ask))
+		return false;
+	if (limit) {
+		WRITE_ONCE(qp->tx.limit_due, false);
+		*p = (struct srn_placement) { .limits = true, .rnr_tries = qp->tx.rnr_tries };
+	} else {
+		WRITE_ONCE(qp->tx.refuse_due, false);
+		*p = (struct srn_placement) {
+			.not_ready = true, .messages = READ_ONCE(qp->rx.placed),
+		};
+	}
+	return true;
+}
+
+static bool question_or_answer(struct srn_qp *qp, struct srn_placement *p, bool idle)
+{
+	if (!idle && !is_due(qp))
+		return false;
+	*p = (struct srn_placement) {
+		.answers = srn_placed_is_asked(qp), .asks = may_ask(qp),
+	};
+	if (!p->answers && !p->asks)
+		return false;
+	if (p->answers)
+		p->placed_index = answer(qp);
+	if (p->asks) {
+		p->ask_index = qp->sq.next;
+		WRITE_ONCE(qp->tx.asked, qp->sq.next);
+		qp->tx.unasked = false;
+	}
+	return true;
+}
+
 /**
- * srn_placed_next - transmit an answer, or a question, or both
+ * srn_placed_next - transmit an answer, or a question, or both; or a notice of rnr.h
  * @qp: queue pair that is not within a message
  * @msg: the message
  * @idle: there is nothing else to send
  *
  * Context: the active transmitter.
  *
- * Return: false if there is neither, or it has to wait.
+ * Return: false if there is none, or it has to wait.
  */
 bool srn_placed_next(struct srn_qp *qp, struct srn_tx_msg *msg, bool idle)
 {
 	struct srn_placement p;
 
-	if (!idle && !is_due(qp))
+	if (!notice(qp, &p) && !question_or_answer(qp, &p, idle))
 		return false;
-	p = (struct srn_placement) {
-		.answers = srn_placed_is_asked(qp), .asks = may_ask(qp),
-	};
-	if (!p.answers && !p.asks)
-		return false;
-	if (p.answers)
-		p.placed_index = answer(qp);
-	if (p.asks) {
-		p.ask_index = qp->sq.next;
-		WRITE_ONCE(qp->tx.asked, qp->sq.next);
-		qp->tx.unasked = false;
-	}
 	srn_message_empty_write(qp, msg);
 	srn_greeting_put_placement(&qp->rx.greeting, &p, &msg->stag, &msg->to);
 	return true;

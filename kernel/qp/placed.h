@@ -16,6 +16,8 @@
  * Immediate Data, and Writes with payload. No message is marked, both ends count. A Terminate
  * behind that is about the message that comes next.
  *
+ * The same messages tell what rnr.h has to tell.
+ *
  * An answer should ride in the packet of the responder's next message. So it waits for one as long
  * as that usually comes in time, and leaves at once if it does not.
  */
@@ -41,10 +43,11 @@ static inline bool srn_placed_is_asked(const struct srn_qp *qp)
 	return READ_ONCE(qp->tx.asks) != qp->tx.asks_answered;
 }
 
-/* May there be something to ask or to answer? Context: the active transmitter. */
+/* May there be something to ask, to answer, or to tell? Context: the active transmitter. */
 static inline bool srn_placed_concerns(const struct srn_qp *qp)
 {
-	return unlikely(srn_placed_is_asked(qp) || READ_ONCE(qp->sq.await_placement));
+	return unlikely(srn_placed_is_asked(qp) || READ_ONCE(qp->sq.await_placement) ||
+			READ_ONCE(qp->tx.refuse_due));
 }
 
 /* Messages that a work request in the send queue consists of. A Write without payload is none. */

@@ -165,6 +165,9 @@ struct srn_qp_tx {
 	bool unasked;		/* a signaled Send or Write has been sent since the last question */
 	bool last_due;		/* the last word comes next */
 	bool last_told;		/* it has been sent */
+	u8 rnr_tries;		/* how often Sends may find no receive */
+	bool limit_due;		/* the peer is to be told @rnr_tries */
+	bool refuse_due;	/* the peer is to be told of a refusal; the receiver sets it */
 	u32 asked;		/* index up to which the peer was asked what it has placed */
 	u32 asks;		/* number of the peer's questions; the receiver writes it */
 	u32 asks_answered;
@@ -247,6 +250,8 @@ struct srn_qp {
 	struct srn_term_code end_term;
 	bool kernel;			/* it belongs to a kernel consumer */
 	bool forgotten;			/* its process destroys it: its work completes silently */
+	u8 rnr_timer;			/* min_rnr_timer that its program has set, see rnr.h */
+	u8 peer_rnr_tries;		/* tx.rnr_tries of the peer, 0: any number; the receiver */
 	struct work_struct end_work;
 	struct delayed_work close_work;	/* ends an orderly close that takes too long */
 

@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 
 #include "../stream/rx.h"
+#include "../stream/tx.h"
 #include "rnr.h"
 
 /* A queue pair keeps at most so many bytes, with what it takes to keep them. */
@@ -21,6 +22,12 @@
  */
 #define PATIENCE_MAX	(HZ / 4)
 
+/*
+ * No message is refused earlier, whatever the limit: a process whose processor is taken away for a
+ * moment posts its receives later than any adapter would have to wait.
+ */
+#define WAIT_MIN	(HZ / 10)
+
 /**
  * srn_rnr_agree - messages of the peer may wait from now on
  * @qp: queue pair of a connection on which none waits
@@ -30,6 +37,80 @@
 void srn_rnr_agree(struct srn_qp *qp)
 {
 	qp->rx.may_wait = true;
+}
+
+/**
+ * srn_rnr_set_timer - how long the peer would wait before it tries again
+ * @qp: queue pair
+ * @timer: as min_rnr_timer of InfiniBand
+ *
+ * Context: process.
+ */
+void srn_rnr_set_timer(struct srn_qp *qp, u8 timer)
+{
+	WRITE_ONCE(qp->rnr_timer, timer & 31);
+}
+
+/**
+ * srn_rnr_limit_tries - limit how often the Sends of this end may find no receive
+ * @qp: queue pair that has not sent any on this connection
+ * @tries: number; 0: there is no limit
+ *
+ * The peer is told with the next message.
+ *
+ * Context: process.
+ */
+void srn_rnr_limit_tries(struct srn_qp *qp, u8 tries)
+{
+	if (!tries)
+		return;
+	qp->tx.rnr_tries = tries;
+	/* Release: pairs with notice() of placed.c. */
+	smp_store_release(&qp->tx.limit_due, true);
+}
+
+/**
+ * srn_rnr_limited - the peer limits how often its Sends may find no receive
+ * @qp: queue pair
+ * @tries: number; 0: there is no limit
+ *
+ * Context: the receiver.
+ */
+void srn_rnr_limited(struct srn_qp *qp, u8 tries)
+{
+	qp->peer_rnr_tries = tries;
+	if (qp->rx.waits)
+		srn_rx_again(&qp->stream, 0);
+}
+
+/* Microseconds that the number of a timer stands for: 10 to 491520, and 655360 for 0. */
+static u32 timer_us(u8 timer)
+{
+	if (!timer)
+		return 655360;
+	if (timer == 1)
+		return 10;
+	return 10 * (timer & 1 ? 3u << (timer - 3) / 2 : 1u << timer / 2);
+}
+
+/* Return: jiffies that a message may wait for its receive at most; 0: for ever. */
+static unsigned long longest_wait(const struct srn_qp *qp)
+{
+	u32 us = timer_us(READ_ONCE(qp->rnr_timer));
+
+	if (!qp->peer_rnr_tries)
+		return 0;
+	return max_t(unsigned long, usecs_to_jiffies(us) * qp->peer_rnr_tries, WAIT_MIN);
+}
+
+/* The peer's program takes the oldest message for one that has not been received. */
+static void refuse(struct srn_qp *qp)
+{
+	srn_qp_notice(qp, "a message has waited for a receive for as long as its sender allows\n");
+	/* From here on rx.placed stays as it is. */
+	qp->rx.rnr->refused = true;
+	WRITE_ONCE(qp->tx.refuse_due, true);
+	srn_tx_kick_async(&qp->stream);
 }
 
 /**
@@ -72,6 +153,7 @@ static void begin_to_wait(struct srn_qp *qp)
 {
 	qp->stream.rx_held = true;
 	qp->rx.rnr->patience = 1;
+	qp->rx.rnr->since = jiffies;
 	srn_count(qp->dev->counters, SRN_COUNT_NO_RECEIVE);
 	ask_for_doorbell(qp, true);
 	/* A receive that was posted before that is seen: the worker looks after a full barrier. */
@@ -251,13 +333,15 @@ void srn_rnr_end(struct srn_qp *qp)
  *
  * Context: the receiver.
  *
- * Return: segment, or NULL if nothing waits.
+ * Return: segment, or NULL if nothing waits, or has waited for too long.
  */
 struct srn_rnr_segment *srn_rnr_oldest(struct srn_qp *qp)
 {
-	if (!qp->rx.waits)
+	struct srn_rnr *rnr = qp->rx.rnr;
+
+	if (!qp->rx.waits || rnr->refused)
 		return NULL;
-	return list_first_entry_or_null(&qp->rx.rnr->segments, struct srn_rnr_segment, list);
+	return list_first_entry_or_null(&rnr->segments, struct srn_rnr_segment, list);
 }
 
 /**
@@ -272,6 +356,7 @@ void srn_rnr_done(struct srn_qp *qp, struct srn_rnr_segment *segment)
 	struct srn_rnr *rnr = qp->rx.rnr;
 
 	rnr->patience = 1;
+	rnr->since = jiffies;
 	list_del(&segment->list);
 	rnr->bytes -= segment->size;
 	kfree(segment);
@@ -318,12 +403,19 @@ void srn_rnr_passed(struct srn_qp *qp)
  */
 void srn_rnr_wait_on(struct srn_qp *qp)
 {
+	unsigned long limit = longest_wait(qp), now = jiffies;
 	struct srn_rnr *rnr = qp->rx.rnr;
 
-	if (!qp->srq)
+	if (limit && time_after_eq(now, rnr->since + limit)) {
+		refuse(qp);
 		return;
-	srn_rx_again(&qp->stream, rnr->patience);
-	rnr->patience = min_t(u32, 2 * rnr->patience, PATIENCE_MAX);
+	}
+	if (qp->srq) {
+		srn_rx_again(&qp->stream, rnr->patience);
+		rnr->patience = min_t(u32, 2 * rnr->patience, PATIENCE_MAX);
+	}
+	if (limit)
+		srn_rx_again(&qp->stream, rnr->since + limit - now);
 }
 
 /**

@@ -8,6 +8,11 @@
  * Writes, responses and Terminates go on: a program may post its receives only when its own Read is
  * done. When there is a receive, what was kept is placed and delivered in order, as if it had come
  * only now (resume.c). At the limit input stays in the socket, so that TCP makes the peer wait.
+ *
+ * With InfiniBand the responder says how long the requester waits before it tries again, and the
+ * requester knows how often it tries (min_rnr_timer, rnr_retry). Here the requester tells how often
+ * that would be, if there is a limit. When the oldest message has waited for as long as all that
+ * would take, the responder tells the requester, and receives nothing of it any more.
  */
 #ifndef SRN_RNR_H
 #define SRN_RNR_H
@@ -42,6 +47,8 @@ struct srn_rnr {
 	u32 spare_payload;		/* payload for which @spare has room */
 	struct list_head spare;		/* memory for the next segment */
 	u32 patience;			/* jiffies until the SRQ is looked at again */
+	unsigned long since;		/* when the oldest one began to wait, in jiffies */
+	bool refused;			/* it has waited for too long: nothing goes on */
 	struct list_head waiter;	/* in the list of the SRQ, under its lock */
 };
 
@@ -52,6 +59,9 @@ static inline bool srn_rnr_open(const struct srn_qp *qp)
 }
 
 void srn_rnr_agree(struct srn_qp *qp);
+void srn_rnr_set_timer(struct srn_qp *qp, u8 timer);
+void srn_rnr_limit_tries(struct srn_qp *qp, u8 tries);
+void srn_rnr_limited(struct srn_qp *qp, u8 tries);
 bool srn_rnr_waits_behind(const struct srn_rdmap_header *h);
 int srn_rnr_begin(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 payload);
 int srn_rnr_memory(struct srn_qp *qp, gfp_t gfp);

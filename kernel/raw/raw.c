@@ -12,6 +12,7 @@
 #include "../compat/compat.h"
 #include "../qp/completion.h"
 #include "../qp/connection.h"
+#include "../qp/rnr.h"
 #include "../qp/state.h"
 #include "../stream/keepalive.h"
 #include "../stream/linger.h"
@@ -96,6 +97,12 @@ static void attempt_failed(struct srn_raw *raw)
 	raw->delay = min_t(unsigned long, 2 * raw->delay, MAX_DELAY);
 }
 
+/* How often a Send is tried that finds no receive. 7 retries stand for any number. */
+static u8 rnr_tries(const struct srn_raw *raw)
+{
+	return raw->attr.rnr_retry == 7 ? 0 : raw->attr.rnr_retry + 1;
+}
+
 static struct srn_conn_params conn_params(const struct srn_raw *raw,
 					  const struct srn_mpa_frame *peer, bool answers)
 {
@@ -106,10 +113,13 @@ static struct srn_conn_params conn_params(const struct srn_raw *raw,
 		.peer_answers = raw->answers && answers,
 		.ird = raw->attr.max_dest_rd_atomic,
 		.ord = min_t(u32, peer->ird, SRN_MAX_READ_DEPTH),
+		.rnr_timer = raw->attr.min_rnr_timer,
 	};
 
-	if (raw->rts)
+	if (raw->rts) {
 		conn.ord = min_t(u32, conn.ord, raw->attr.max_rd_atomic);
+		conn.rnr_tries = rnr_tries(raw);
+	}
 	return conn;
 }
 
@@ -437,8 +447,11 @@ static int conn_to_rts(struct srn_conn *conn, const struct ib_qp_attr *attr, int
 		srn_qp_notice(raw->qp, "RTS: an attribute is missing, or has no place there\n");
 		goto out;
 	}
-	if (mask & IB_QP_MIN_RNR_TIMER)
+	if (mask & IB_QP_MIN_RNR_TIMER) {
 		raw->attr.min_rnr_timer = attr->min_rnr_timer;
+		if (raw->state == SRN_RAW_ESTABLISHED)
+			srn_rnr_set_timer(raw->qp, attr->min_rnr_timer);
+	}
 	if (!raw->rts) {
 		raw->attr.sq_psn = attr->sq_psn & SRN_MAX_PSN;
 		raw->attr.timeout = attr->timeout & 31;
@@ -447,8 +460,10 @@ static int conn_to_rts(struct srn_conn *conn, const struct ib_qp_attr *attr, int
 		raw->attr.max_rd_atomic = min_t(u8, attr->max_rd_atomic, SRN_MAX_READ_DEPTH);
 		raw->rts = true;
 		/* Nothing is sent before that, so nobody looks at it yet. */
-		if (raw->state == SRN_RAW_ESTABLISHED)
+		if (raw->state == SRN_RAW_ESTABLISHED) {
 			raw->qp->sq.ord = min_t(u32, raw->qp->sq.ord, raw->attr.max_rd_atomic);
+			srn_rnr_limit_tries(raw->qp, rnr_tries(raw));
+		}
 		srn_state_open_sends(raw->qp);
 	}
 	raw->delay = MIN_DELAY;

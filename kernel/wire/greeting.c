@@ -7,7 +7,8 @@
  *
  * Questions and answers about what is placed: STag: MAGIC, then two bits that say which there are.
  * Offset: 32 bits of proof, the index of the question, that of the answer. The last word has a bit
- * of its own, and its number of messages where both indices would be.
+ * of its own, and its number of messages where both indices would be. So has the message that a
+ * receive has not come in time. The limit of that stands in the same place.
  */
 #include "greeting.h"
 
@@ -19,6 +20,8 @@
 #define ASKS		0x04
 #define ANSWERS		0x08
 #define LAST		0x10
+#define NOT_READY	0x20
+#define LIMITS		0x40
 
 /* Mix all bits, so that no simple copy of what was sent is a proof. */
 static u64 mix(u64 value)
@@ -126,6 +129,12 @@ static u32 placement_proof(const struct srn_greeting *g)
 	return mix(g->initiator ? g->nonce : g->peer_nonce) >> 32;
 }
 
+static bool is_placement(u32 kind)
+{
+	return kind == LAST || kind == NOT_READY || kind == LIMITS ||
+	       (kind && !(kind & ~(ASKS | ANSWERS)));
+}
+
 /**
  * srn_greeting_take_placement - take a Write without payload that may be about what is placed
  * @g: greeting
@@ -142,18 +151,22 @@ bool srn_greeting_take_placement(const struct srn_greeting *g, u32 stag, u64 to,
 {
 	u32 kind = stag & ~MAGIC_MASK;
 
-	if ((stag & MAGIC_MASK) != MAGIC || !kind ||
-	    (kind != LAST && kind & ~(ASKS | ANSWERS)) || !(g->features & SRN_FEATURE_PLACED) ||
-	    g->expected == SRN_GREETING_HELLO || to >> 32 != placement_proof(g))
+	if ((stag & MAGIC_MASK) != MAGIC || !is_placement(kind) ||
+	    !(g->features & SRN_FEATURE_PLACED) || g->expected == SRN_GREETING_HELLO ||
+	    to >> 32 != placement_proof(g))
 		return false;
-	if (kind == LAST) {
-		*p = (struct srn_placement) { .last = true, .messages = (u32)to };
-		return true;
-	}
 	*p = (struct srn_placement) {
-		.asks = kind & ASKS, .answers = kind & ANSWERS,
-		.ask_index = (to >> 16) & 0xffff, .placed_index = to & 0xffff,
+		.asks = kind & ASKS, .answers = kind & ANSWERS, .last = kind & LAST,
+		.not_ready = kind & NOT_READY, .limits = kind & LIMITS,
 	};
+	if (p->limits) {
+		p->rnr_tries = to & 0xff;
+	} else if (p->last || p->not_ready) {
+		p->messages = (u32)to;
+	} else {
+		p->ask_index = (to >> 16) & 0xffff;
+		p->placed_index = to & 0xffff;
+	}
 	return true;
 }
 
@@ -169,7 +182,13 @@ bool srn_greeting_take_placement(const struct srn_greeting *g, u32 stag, u64 to,
 void srn_greeting_put_placement(const struct srn_greeting *g, const struct srn_placement *p,
 				u32 *stag, u64 *to)
 {
-	*stag = MAGIC | (p->asks ? ASKS : 0) | (p->answers ? ANSWERS : 0) | (p->last ? LAST : 0);
+	*stag = MAGIC | (p->asks ? ASKS : 0) | (p->answers ? ANSWERS : 0) | (p->last ? LAST : 0) |
+		(p->not_ready ? NOT_READY : 0) | (p->limits ? LIMITS : 0);
 	*to = (u64)placement_proof(g) << 32;
-	*to |= p->last ? p->messages : (u32)p->ask_index << 16 | p->placed_index;
+	if (p->limits)
+		*to |= p->rnr_tries;
+	else if (p->last || p->not_ready)
+		*to |= p->messages;
+	else
+		*to |= (u32)p->ask_index << 16 | p->placed_index;
 }

@@ -17,6 +17,7 @@
  *
  * From the initiator's greeting on, a Write without payload of either end may also ask what the
  * other end has placed, and answer, and tell at the end what has been placed without a question.
+ * It may also limit how long a Send waits for a receive, and tell that it has waited so long.
  * Its proof depends on the initiator's nonce.
  *
  * Pure functions; the receiver of the stream takes, its transmitter puts.
@@ -47,14 +48,20 @@ struct srn_greeting {
 	u64 peer_nonce;
 };
 
-/* A question about what the other end has placed, an answer, or both; or the last word on that. */
+/*
+ * A question about what the other end has placed, an answer, or both; or one of the other three,
+ * alone.
+ */
 struct srn_placement {
 	bool asks;
 	bool answers;
-	bool last;		/* neither of these: @messages is said at the end */
+	bool last;		/* the last word: @messages */
+	bool not_ready;		/* no receive has come in time for the message behind @messages */
+	bool limits;		/* the other end is told @rnr_tries */
 	u16 ask_index;		/* has all up to here been placed? */
 	u16 placed_index;	/* all up to there, where the other end asked, has been placed */
 	u32 messages;		/* of the other end that have been placed; it wraps */
+	u8 rnr_tries;		/* how often a Send may find no receive; 0: any number */
 };
 
 void srn_greeting_begin(struct srn_greeting *g, bool initiator, u16 features, u64 nonce);

@@ -124,21 +124,22 @@ void write_marked_seeds(const std::filesystem::path& directory) {
     constexpr std::uint32_t others = SRN_MARKER_LEN + SRN_TAGGED_HEADER + SRN_CRC_LEN;
     // It is followed by three bytes of padding.
     constexpr std::uint32_t payload = 5;
-    for (std::uint32_t at = 0; at <= SRN_TAGGED_HEADER + payload + 3; at += SRN_MARKER_LEN)
+    for (std::uint32_t place = 0; place <= SRN_TAGGED_HEADER + payload + 3; place += SRN_MARKER_LEN)
         for (const bool crc : {false, true}) {
             fpdu_stream out({.crc = crc, .markers = true});
             // The fuzzer sees the next one only: a long input takes it long.
-            out.next(make_write(0x100, 0x1000, wirepeer::bytes(SRN_MARKER_INTERVAL - others - at)));
+            out.next(
+                make_write(0x100, 0x1000, wirepeer::bytes(SRN_MARKER_INTERVAL - others - place)));
             const wirepeer::bytes marked =
                 out.next(make_write(0x100, 0x1000, wirepeer::pattern(payload)));
-            const auto flags = static_cast<std::uint8_t>(at / SRN_MARKER_LEN << 4 | 8 | crc);
+            const auto flags = static_cast<std::uint8_t>(place / SRN_MARKER_LEN << 4 | 8 | crc);
             for (const byte_vector& head :
                  {byte_vector{flags, 0},
-                  byte_vector{flags, 1, static_cast<std::uint8_t>(at + 2)}}) {
+                  byte_vector{flags, 1, static_cast<std::uint8_t>(place + 2)}}) {
                 byte_vector input = head;
                 ::append(input, marked);
                 write_seed(directory,
-                           "marked-" + std::to_string(at) + (crc ? "-crc" : "") +
+                           "marked-" + std::to_string(place) + (crc ? "-crc" : "") +
                                (head.size() > 2 ? "-cut" : ""),
                            input);
             }
@@ -167,7 +168,7 @@ void write_sequence_seeds(const std::filesystem::path& directory) {
     for (const violation& v : violations()) write_steps(directory, v.name, {0}, v.make(at));
     const std::vector<segment> ready{make_read_response(3, 4, {}), make_send(1, {}),
                                      make_send(2, wirepeer::pattern(5))};
-    for (const std::uint8_t awaited : {0, 1, 2, 3})
+    for (std::uint8_t awaited = 0; awaited < 4; ++awaited)
         write_steps(directory, "ready-" + std::to_string(awaited), {awaited}, ready);
     segment part = make_read_response(0xff000000, 0, wirepeer::pattern(30));
     part.last = false;
@@ -176,7 +177,7 @@ void write_sequence_seeds(const std::filesystem::path& directory) {
         make_atomic_response(1, 0, 5), make_read_response(0xff000002, 0, {})};
     write_steps(directory, "answers", {0, 0, 0, 40, 0x40, 0, 0, 0}, answers);
     // Whatever has an opcode goes on for longer than any control message is.
-    for (const std::uint8_t queue : {0, 1, 2, 3})
+    for (std::uint8_t queue = 0; queue < 4; ++queue)
         for (std::uint8_t opcode = 0; opcode <= SRN_RDMAP_OPCODE_MASK; ++opcode) {
             const auto part_of = [&](std::uint32_t mo, std::size_t length) {
                 segment s = make_send(1, wirepeer::pattern(length), opcode);

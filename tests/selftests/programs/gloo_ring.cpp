@@ -47,6 +47,7 @@ void meet(gloo::rendezvous::FileStore& folder, const gloo::Context& ring) {
     const auto name = [](int rank) { return "end of " + std::to_string(rank); };
     folder.set(name(ring.rank), {'x'});
     std::vector<std::string> all;
+    all.reserve(static_cast<std::size_t>(ring.size));
     for (int rank = 0; rank < ring.size; rank++) all.push_back(name(rank));
     folder.wait(all, std::chrono::seconds(30));
 }

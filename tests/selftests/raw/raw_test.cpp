@@ -103,6 +103,10 @@ public:
         if (!completions_ || !region_ || !qp_) throw std::runtime_error("no queue pair");
     }
 
+    /// What RTR and RTS set.
+    std::uint8_t rnr_timer = 12;
+    std::uint8_t rnr_retry = 7;
+
     std::uint32_t number() const { return qp_->qp_num; }
     std::uint32_t psn() const { return psn_; }
     std::vector<unsigned char>& memory() { return memory_; }
@@ -130,7 +134,7 @@ public:
         attr.dest_qp_num = peer;
         attr.rq_psn = peer_psn;
         attr.max_dest_rd_atomic = 4;
-        attr.min_rnr_timer = 12;
+        attr.min_rnr_timer = rnr_timer;
         attr.ah_attr.is_global = 1;
         attr.ah_attr.port_num = 1;
         attr.ah_attr.grh.dgid = dev_->gid();
@@ -147,7 +151,7 @@ public:
         attr.sq_psn = psn_;
         attr.timeout = 14;
         attr.retry_cnt = 7;
-        attr.rnr_retry = 7;
+        attr.rnr_retry = rnr_retry;
         attr.max_rd_atomic = 4;
         return modify(attr, rts_mask);
     }
@@ -356,15 +360,104 @@ TEST_F(Raw, ThePeerIsThere) {
 TEST_F(Raw, SendsWaitForReceives) {
     end a(dev), b(dev);
     ASSERT_NO_FATAL_FAILURE(bring_up(a, b));
-    for (const std::uint64_t id : {1, 2}) ASSERT_EQ(a.post(IBV_WR_SEND, id), 0);
+    for (const std::uint64_t id : {1U, 2U}) ASSERT_EQ(a.post(IBV_WR_SEND, id), 0);
     EXPECT_FALSE(b.completion(1s));
-    for (const std::uint64_t id : {3, 4}) {
+    for (const std::uint64_t id : {3U, 4U}) {
         ASSERT_EQ(b.post_receive(id), 0);
         const auto received = b.completion();
         ASSERT_TRUE(received);
         EXPECT_EQ(received->wr_id, id);
         EXPECT_EQ(received->status, IBV_WC_SUCCESS) << ibv_wc_status_str(received->status);
     }
+}
+
+void expect_completion(end& e, std::uint64_t id, ibv_wc_status status) {
+    const auto wc = e.completion();
+    ASSERT_TRUE(wc) << "of " << id;
+    EXPECT_EQ(wc->wr_id, id);
+    EXPECT_EQ(wc->status, status) << ibv_wc_status_str(wc->status);
+}
+
+// What comes before the Send is complete, what comes behind it is flushed. The receiver is told
+// nothing, and receives nothing of it later.
+void expect_refused(end& a, end& b) {
+    ASSERT_NO_FATAL_FAILURE(bring_up(a, b));
+    ASSERT_EQ(b.post_receive(20), 0);
+    ASSERT_EQ(a.post(IBV_WR_SEND, 1), 0);
+    ASSERT_EQ(a.post(IBV_WR_RDMA_WRITE, 2, &b), 0);
+    ASSERT_EQ(a.post(IBV_WR_SEND, 3), 0);
+    ASSERT_EQ(a.post(IBV_WR_RDMA_WRITE, 4, &b), 0);
+    ASSERT_EQ(a.post(IBV_WR_SEND, 5), 0);
+    expect_completion(b, 20, IBV_WC_SUCCESS);
+    expect_completion(a, 1, IBV_WC_SUCCESS);
+    expect_completion(a, 2, IBV_WC_SUCCESS);
+    expect_completion(a, 3, IBV_WC_RNR_RETRY_EXC_ERR);
+    expect_completion(a, 4, IBV_WC_WR_FLUSH_ERR);
+    expect_completion(a, 5, IBV_WC_WR_FLUSH_ERR);
+    EXPECT_EQ(a.query().qp_state, IBV_QPS_ERR);
+    ASSERT_EQ(b.post_receive(21), 0);
+    EXPECT_FALSE(b.completion(1s));
+    EXPECT_EQ(b.query().qp_state, IBV_QPS_RTS);
+}
+
+TEST_F(Raw, ASendWaitsForItsReceiveAsOftenAsItMay) {
+    // 10 us, which is a tenth of a second here; 7 times 491 ms.
+    for (const auto& [timer, retry] : {std::pair{1, 0}, std::pair{31, 6}}) {
+        SCOPED_TRACE(timer);
+        // Either end may be the one that connects.
+        for (const bool first : {false, true}) {
+            end x(dev), y(dev);
+            end &a = first ? x : y, &b = first ? y : x;
+            b.rnr_timer = static_cast<std::uint8_t>(timer);
+            a.rnr_retry = static_cast<std::uint8_t>(retry);
+            const auto start = clock_type::now();
+            ASSERT_NO_FATAL_FAILURE(expect_refused(a, b));
+            EXPECT_GE(clock_type::now() - start, timer == 31 ? 3440ms : 100ms);
+        }
+    }
+}
+
+TEST_F(Raw, AReceiveInTimeIsGoodEnough) {
+    end a(dev), b(dev);
+    b.rnr_timer = 31;
+    a.rnr_retry = 6;
+    ASSERT_NO_FATAL_FAILURE(bring_up(a, b));
+    // The limit is that of each Send, and not of all together.
+    for (std::uint64_t id = 1; id <= 5; ++id) {
+        ASSERT_EQ(a.post(IBV_WR_SEND, id), 0);
+        std::this_thread::sleep_for(1s);
+        ASSERT_EQ(b.post_receive(20 + id), 0);
+        ASSERT_NO_FATAL_FAILURE(expect_completion(b, 20 + id, IBV_WC_SUCCESS));
+        ASSERT_NO_FATAL_FAILURE(expect_completion(a, id, IBV_WC_SUCCESS));
+    }
+}
+
+// The other end is told of the limit after there is a connection.
+TEST_F(Raw, TheLimitOfOneThatGoesToRtsLater) {
+    end a(dev), b(dev);
+    b.rnr_timer = 1;
+    a.rnr_retry = 0;
+    for (end* e : {&a, &b}) ASSERT_EQ(e->to_init(), 0);
+    ASSERT_EQ(a.to_rtr(b.number(), b.psn()), 0);
+    ASSERT_EQ(b.to_rtr(a.number(), a.psn()), 0);
+    ASSERT_EQ(b.to_rts(), 0);
+    ASSERT_EQ(a.post_receive(10), 0);
+    ASSERT_EQ(b.post(IBV_WR_SEND, 20), 0);
+    expect_completion(a, 10, IBV_WC_SUCCESS);
+    ASSERT_EQ(a.to_rts(), 0);
+    ASSERT_EQ(a.post(IBV_WR_SEND, 1), 0);
+    expect_completion(a, 1, IBV_WC_RNR_RETRY_EXC_ERR);
+    expect_completion(b, 20, IBV_WC_SUCCESS);
+}
+
+TEST_F(Raw, ASendToItselfIsRefused) {
+    end a(dev);
+    a.rnr_retry = 1;
+    ASSERT_EQ(a.to_init(), 0);
+    ASSERT_EQ(a.to_rtr(a.number(), a.psn()), 0);
+    ASSERT_EQ(a.to_rts(), 0);
+    ASSERT_EQ(a.post(IBV_WR_SEND, 1), 0);
+    expect_completion(a, 1, IBV_WC_RNR_RETRY_EXC_ERR);
 }
 
 // And not before that.
@@ -550,7 +643,7 @@ std::vector<std::string> sayings(const end& waits, const device& dev) {
     const std::string key = "MPA ID Req Frame";
     std::string claim(56, '\0');
     claim.replace(0, 6, "srnQ\x01\x01");
-    for (const std::size_t offset : {8, 24})
+    for (const std::size_t offset : {8U, 24U})
         claim.replace(offset, 16, reinterpret_cast<const char*>(dev.gid().raw), 16);
     for (std::size_t i = 0; i < 4; i++)
         claim[44 + i] = static_cast<char>(waits.number() >> (24 - 8 * i));
@@ -628,7 +721,7 @@ TEST_F(Raw, StrangersAtThePort) {
                 if (here.size() > 60) here.erase(here.begin(), here.begin() + 30);
             }
         });
-    for (int round = 0; round < 60; round++) {
+    for (std::uint32_t round = 0; round < 60; round++) {
         end a(dev, round), b(dev, round + 1);
         for (end* e : {&a, &b}) EXPECT_EQ(e->to_init(), 0);
         EXPECT_EQ(a.to_rtr(b.number(), b.psn()), 0);

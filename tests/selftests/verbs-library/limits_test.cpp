@@ -179,6 +179,7 @@ TEST_F(Limits, AQueuePairTakesTwoKibibytes) {
         GTEST_SKIP() << "locks are larger on a kernel that checks them";
     constexpr int count = 400;
     std::vector<softrnic::connection> ends;
+    ends.reserve(count);
     for (int i = 0; i < count; ++i) ends.push_back(must(softrnic::resolve(server_address(1))));
     const std::uint64_t before = slab_objects("kmalloc-4k");
     for (softrnic::connection& one : ends)

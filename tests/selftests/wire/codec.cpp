@@ -312,6 +312,8 @@ greeting confirmation_of(const greeting& hello, const greeting& answer) {
 segment make_placement(const placement& p, const greeting& hello) {
     const std::uint64_t proof = mixed(hello.value) >> 32;
     if (p.last) return make_write(greeting::magic | 16U, proof << 32 | *p.last, {});
+    if (p.not_ready) return make_write(greeting::magic | 32U, proof << 32 | *p.not_ready, {});
+    if (p.limit) return make_write(greeting::magic | 64U, proof << 32 | *p.limit, {});
     return make_write(
         greeting::magic | (p.question ? 4U : 0U) | (p.answer ? 8U : 0U),
         proof << 32 | std::uint64_t{p.question.value_or(0)} << 16 | p.answer.value_or(0), {});
@@ -322,6 +324,8 @@ placement decode_placement(const segment& s, const greeting& hello) {
     if ((s.stag & 4) != 0) p.question = static_cast<std::uint16_t>(s.to >> 16);
     if ((s.stag & 8) != 0) p.answer = static_cast<std::uint16_t>(s.to);
     if ((s.stag & 16) != 0) p.last = static_cast<std::uint32_t>(s.to);
+    if ((s.stag & 32) != 0) p.not_ready = static_cast<std::uint32_t>(s.to);
+    if ((s.stag & 64) != 0) p.limit = static_cast<std::uint32_t>(s.to);
     if (s != make_placement(p, hello))
         throw std::runtime_error("nothing about what is placed: " + describe(s));
     return p;

@@ -158,6 +158,10 @@ struct placement {
     std::optional<std::uint16_t> answer{};
     /// The last word: so many messages of the other end have been placed.
     std::optional<std::uint32_t> last{};
+    /// The message behind so many has found no receive in time.
+    std::optional<std::uint32_t> not_ready{};
+    /// How often a Send of the other end may find no receive.
+    std::optional<std::uint32_t> limit{};
 
     friend bool operator==(const placement&, const placement&) = default;
 };

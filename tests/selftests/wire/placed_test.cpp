@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // Placed completions: the verbs side asks what the peer has placed, and answers when it is asked.
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "framing.hpp"
 
@@ -203,7 +205,7 @@ TEST_F(LastWord, tells_each_message_apart) {
         must(s.end.qp().send(softrnic::no_slices, {.id = 6}));
         must(s.end.qp().send(from, {.id = 7}));
         end(s, placed);
-        for (const std::uint64_t id : {1, 2, 3}) {
+        for (const std::uint64_t id : {1U, 2U, 3U}) {
             const std::uint64_t needs = id == 3 ? 4 : id;
             s.expect_status(id, placed >= needs ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR);
         }
@@ -503,6 +505,64 @@ TEST_F(AnswersLate, at_the_end_what_is_received) {
     must(s.end.disconnect());
     EXPECT_EQ(decode_placement(s.wire.read_segment(), hello), (placement{.last = 3}));
     s.wire.expect_closed();
+}
+
+/// The peer limits how long its Sends wait for receives.
+class Limits : public AnswersLate {
+protected:
+    void limit(std::uint32_t tries) const { s.wire.send(make_placement({.limit = tries}, hello)); }
+};
+
+TEST_F(Limits, how_long_a_send_waits) {
+    const region open = arena::get().layout().open;
+    limit(1);
+    s.wire.send(make_write(open.stag, open.base, pattern(4)));
+    s.wire.send(make_send(1, pattern(8)));
+    s.wire.send(make_write(open.stag, open.base, pattern(4)));
+    EXPECT_EQ(decode_placement(s.wire.read_segment(), hello), (placement{.not_ready = 1}));
+    // Nothing is received of it later, or told again.
+    post(1);
+    limit(1);
+    s.wire.expect_quiet();
+    s.wire.finish();
+    must(s.end.wait_disconnected(patience));
+    s.expect_status(1, IBV_WC_WR_FLUSH_ERR);
+}
+
+TEST_F(Limits, what_waits_already) {
+    s.wire.send(make_send(1, pattern(8)));
+    s.wire.expect_quiet();
+    limit(1);
+    EXPECT_EQ(decode_placement(s.wire.read_segment(), hello), (placement{.not_ready = 0}));
+}
+
+TEST_F(Limits, nothing_that_is_received_in_time) {
+    limit(4);
+    s.wire.send(make_send(1, pattern(8)));
+    s.wire.expect_quiet();
+    post(1);
+    s.expect_receive(1, 8);
+    // 0 takes the limit away.
+    limit(0);
+    s.wire.send(make_send(2, pattern(8)));
+    std::this_thread::sleep_for(std::chrono::seconds(4));
+    post(2);
+    s.expect_receive(2, 8);
+}
+
+TEST_F(Asks, until_the_peer_has_no_receive) {
+    session s = connect();
+    take_write(s, 5);
+    (void)asked(s);
+    must(s.end.qp().send(arena::get().outbox(pattern(8)), {.id = 6}));
+    (void)s.wire.read_segment();
+    (void)asked(s);
+    write(s, 7);
+    s.wire.send(make_placement({.not_ready = 1}, hello()));
+    s.expect_status(5, IBV_WC_SUCCESS);
+    s.expect_status(6, IBV_WC_RNR_RETRY_EXC_ERR);
+    s.expect_status(7, IBV_WC_WR_FLUSH_ERR);
+    must(s.end.wait_disconnected(patience));
 }
 
 // A question before the greeting is a Write like any other.

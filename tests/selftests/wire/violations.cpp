@@ -23,7 +23,9 @@ constexpr term_code mpa(std::uint8_t code) {
 }
 
 bytes poisoned(std::size_t count) {
-    return bytes(count, poison);
+    bytes all;
+    all.assign(count, poison);
+    return all;
 }
 
 using segments = std::vector<segment>;

@@ -329,23 +329,23 @@ TEST_F(SharedCompletions, OfAKernelThatDoesNotCountHoldNoPlace) {
 
 /// Each gets back what was polled of it, however many share the queue, and after some have gone.
 TEST_F(SharedCompletions, AreCountedForTheirOwnQp) {
-    constexpr int count = 100;
+    constexpr std::size_t count = 100;
     std::vector<ibv_qp*> others;
-    for (int i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
         ++kernel.next_qp_number;
         others.push_back(create_qp(pd, &attr));
         ASSERT_NE(others.back(), nullptr);
         others.back()->send_cq = others.back()->recv_cq = cq;
     }
     const auto polled_of = [](ibv_qp* other) { return qp_of(other)->polled.count; };
-    for (int i = 0; i < count; i += 3) EXPECT_EQ(destroy_qp(others[i]), 0);
-    for (int i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < count; i += 3) EXPECT_EQ(destroy_qp(others[i]), 0);
+    for (std::size_t i = 0; i < count; ++i) {
         if (i % 3 == 0) continue;
         complete(others[i], 1);
         if (i % 3 == 1) complete(others[i], 2);
         (void)poll_all();
     }
-    for (int i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
         if (i % 3 == 0) continue;
         EXPECT_EQ(polled_of(others[i]), i % 3 == 1 ? 2U : 1U);
         EXPECT_EQ(destroy_qp(others[i]), 0);

@@ -67,7 +67,7 @@ TEST(BringUp, UnknownSequenceNumberIsNotTold) {
 }
 
 TEST(BringUp, RoundTripAlsoWithMoreBehindIt) {
-    for (const std::size_t more : {0, 1, 100}) {
+    for (const std::size_t more : {0U, 1U, 100U}) {
         byte_vector bytes = literal;
         bytes.resize(bytes.size() + more, 0x55);
         srn_bring_up back{};

@@ -146,7 +146,10 @@ protected:
         EXPECT_EQ(got.ask_index, p.ask_index);
         EXPECT_EQ(got.placed_index, p.placed_index);
         EXPECT_EQ(got.last, p.last);
+        EXPECT_EQ(got.not_ready, p.not_ready);
         EXPECT_EQ(got.messages, p.messages);
+        EXPECT_EQ(got.limits, p.limits);
+        EXPECT_EQ(got.rnr_tries, p.rnr_tries);
     }
 
     static constexpr srn_placement question{.asks = true, .ask_index = 0xfedc};
@@ -154,6 +157,8 @@ protected:
     static constexpr srn_placement both{
         .asks = true, .answers = true, .ask_index = 0x8001, .placed_index = 0xc003};
     static constexpr srn_placement last{.last = true, .messages = 0x9a5c7e31};
+    static constexpr srn_placement not_ready{.not_ready = true, .messages = 0x8b6d5f42};
+    static constexpr srn_placement limits{.limits = true, .rnr_tries = 0xa5};
 
     srn_greeting initiator{};
     srn_greeting responder{};
@@ -168,11 +173,15 @@ TEST_F(Placement, Literal) {
     EXPECT_EQ(put(initiator, answer).stag, 0x73724708U);
     EXPECT_EQ(put(initiator, last).stag, 0x73724710U);
     EXPECT_EQ(put(initiator, last).to & 0xffffffff, 0x9a5c7e31U);
+    EXPECT_EQ(put(initiator, not_ready).stag, 0x73724720U);
+    EXPECT_EQ(put(initiator, not_ready).to & 0xffffffff, 0x8b6d5f42U);
+    EXPECT_EQ(put(initiator, limits).stag, 0x73724740U);
+    EXPECT_EQ(put(initiator, limits).to & 0xffffffff, 0xa5U);
 }
 
 TEST_F(Placement, IsUnderstoodByTheOtherEnd) {
     greet();
-    for (const srn_placement& p : {question, answer, both, last}) {
+    for (const srn_placement& p : {question, answer, both, last, not_ready, limits}) {
         ASSERT_TRUE(take(responder, put(initiator, p)));
         expect(p);
         ASSERT_TRUE(take(initiator, put(responder, p)));
@@ -193,9 +202,9 @@ TEST_F(Placement, EachBitOfTheProofCounts) {
         EXPECT_FALSE(take(responder, {right.stag ^ 1U << bit, right.to}));
     }
     EXPECT_FALSE(take(responder, {right.stag ^ 0xcU, right.to}));
-    // The last word comes alone.
-    EXPECT_FALSE(take(responder, {right.stag ^ 0x14U, right.to}));
-    EXPECT_FALSE(take(responder, {right.stag ^ 0x18U, right.to}));
+    // The others come alone.
+    for (const std::uint32_t kind : {0x14U, 0x18U, 0x24U, 0x28U, 0x44U, 0x48U, 0x30U, 0x60U})
+        EXPECT_FALSE(take(responder, {(right.stag & ~0xffU) | kind, right.to}));
 }
 
 TEST_F(Placement, NotBeforeTheGreeting) {

@@ -66,6 +66,7 @@ outcome<ended_process> run_program(std::vector<std::string> command) {
 
     const std::string path = find_program(command.front());
     std::vector<char*> arguments;
+    arguments.reserve(command.size() + 1);
     for (std::string& argument : command) arguments.push_back(argument.data());
     arguments.push_back(nullptr);
     std::string its_path(search_path);
