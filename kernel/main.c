@@ -25,14 +25,19 @@ static int __init srn_init(void)
 	ret = srn_work_init();
 	if (ret)
 		return ret;
-	ret = srn_netns_init();
+	ret = srn_cm_handle_init();
 	if (ret)
 		goto err_work;
+	ret = srn_netns_init();
+	if (ret)
+		goto err_handles;
 	ret = srn_rdma_link_init();
 	if (!ret)
 		return 0;
 
 	srn_netns_exit();
+err_handles:
+	srn_cm_handle_exit();
 err_work:
 	srn_work_exit();
 	return ret;

@@ -26,6 +26,16 @@ struct srn_qp;
 #define SRN_GIDS	32
 
 /**
+ * struct srn_qpns - where the numbers of somebody's next queue pairs come from, see qp/qp.c
+ * @lock: a leaf
+ * @next: next number of the block in use; a new block has to be taken at the end of one
+ */
+struct srn_qpns {
+	spinlock_t lock;	/* protects what follows */
+	u32 next;
+};
+
+/**
  * struct srn_device - one link
  * @ibdev: what the RDMA core sees
  * @netdev: network device that the link was added on; the RDMA core holds a reference
@@ -37,8 +47,9 @@ struct srn_qp;
  * @qps: queue pairs by number
  * @mems: memory by STag index
  * @requests: connections that were reported and not yet decided on, by number
- * @qps_made: number of queue pairs that have been made so far
- * @qpn_step: difference between the number of a queue pair and that of the next one
+ * @qpn_blocks: number of blocks of queue pair numbers that have been given out so far
+ * @qpn_step: difference between a block of queue pair numbers and the next one, in blocks
+ * @qpns: numbers for queue pairs of the kernel
  * @next_mem: index at which the search for a free number in @mems begins
  * @next_request: index at which the search for a free number in @requests begins
  * @gid: GID by which rdma_cm finds the link; written under @lock
@@ -74,8 +85,9 @@ struct srn_device {
 	struct xarray qps;
 	struct xarray mems;
 	struct xarray requests;
-	atomic_t qps_made;
+	atomic_t qpn_blocks;
 	u32 qpn_step;
+	struct srn_qpns qpns;
 	u32 next_mem;
 	u32 next_request;
 	union ib_gid gid;

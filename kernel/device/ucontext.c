@@ -25,6 +25,7 @@ int srn_ucontext_alloc(struct ib_ucontext *ibuc, struct ib_udata *udata)
 	};
 	int ret;
 
+	spin_lock_init(&container_of(ibuc, struct srn_ucontext, ibuc)->qpns.lock);
 	/* No feature changes a rule yet, so it does not matter which of them the provider knows. */
 	ret = srn_abi_request(dev, udata, &req, sizeof(req));
 	if (ret)

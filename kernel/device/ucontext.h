@@ -7,8 +7,11 @@
 
 #include <rdma/ib_verbs.h>
 
+#include "device.h"
+
 struct srn_ucontext {
 	struct ib_ucontext ibuc;
+	struct srn_qpns qpns;
 };
 
 int srn_ucontext_alloc(struct ib_ucontext *ibuc, struct ib_udata *udata);

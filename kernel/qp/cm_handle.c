@@ -9,6 +9,22 @@
 #include "modify.h"
 #include "qp.h"
 
+/* A size of kmalloc() that holds one would be half as large again. */
+static struct kmem_cache *handles;
+
+/**
+ * srn_cm_handle_init - prepare for handles
+ *
+ * Context: process, at the module's start. srn_cm_handle_exit() undoes it.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int srn_cm_handle_init(void)
+{
+	handles = KMEM_CACHE(srn_cm_handle, SLAB_ACCOUNT);
+	return handles ? 0 : -ENOMEM;
+}
+
 /**
  * srn_cm_handle_create - make the handle of a new queue pair
  * @qp: queue pair whose number is set already
@@ -19,7 +35,7 @@
  */
 int srn_cm_handle_create(struct srn_qp *qp)
 {
-	struct srn_cm_handle *handle = kzalloc(sizeof(*handle), GFP_KERNEL_ACCOUNT);
+	struct srn_cm_handle *handle = kmem_cache_zalloc(handles, GFP_KERNEL);
 
 	if (!handle)
 		return -ENOMEM;
@@ -50,7 +66,7 @@ void srn_cm_handle_close(struct srn_cm_handle *handle)
 
 static void free_handle(struct rcu_head *rcu)
 {
-	kfree(container_of(rcu, struct srn_cm_handle, rcu));
+	kmem_cache_free(handles, container_of(rcu, struct srn_cm_handle, rcu));
 }
 
 /**
@@ -109,9 +125,9 @@ int srn_cm_handle_modify(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask)
 }
 
 /**
- * srn_cm_handle_exit - wait until all handles have been freed
+ * srn_cm_handle_exit - wait until all handles have been freed, and undo srn_cm_handle_init()
  *
- * Context: process, at the module's end.
+ * Context: process, at the module's end or when its start fails.
  */
 void srn_cm_handle_exit(void)
 {
@@ -120,4 +136,5 @@ void srn_cm_handle_exit(void)
 		rcu_barrier_tasks();
 	else
 		rcu_barrier();
+	kmem_cache_destroy(handles);
 }

@@ -30,6 +30,7 @@ static inline struct srn_cm_handle *to_srn_cm_handle(struct ib_qp *ibqp)
 	return container_of(ibqp, struct srn_cm_handle, ibqp);
 }
 
+int srn_cm_handle_init(void);
 int srn_cm_handle_create(struct srn_qp *qp);
 void srn_cm_handle_close(struct srn_cm_handle *handle);
 void srn_cm_handle_free(struct srn_cm_handle *handle);

@@ -365,6 +365,7 @@ struct srn_device *srn_ib_device_create(struct net_device *netdev)
 	xa_init_flags(&dev->mems, XA_FLAGS_ALLOC1);
 	xa_init_flags(&dev->requests, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
 	dev->qpn_step = get_random_u32() | 1;
+	spin_lock_init(&dev->qpns.lock);
 	dev->next_mem = get_random_u32_below(SRN_MAX_STAG_INDEX);
 
 	dev->bring_up = srn_raw_bring_up;

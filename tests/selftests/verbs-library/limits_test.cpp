@@ -29,6 +29,8 @@ protected:
         end.destroy_queues();
         return made;
     }
+    /// How many objects of a cache of the kernel 400 queue pairs take that have no connections.
+    std::int64_t objects_of_400_queue_pairs(const std::string& cache);
 };
 
 TEST_F(Limits, QueueDepth) {
@@ -172,19 +174,30 @@ std::uint64_t slab_objects(const std::string& cache) {
     throw std::runtime_error("no cache has this name: " + cache);
 }
 
+std::int64_t Limits::objects_of_400_queue_pairs(const std::string& cache) {
+    constexpr int count = 400;
+    std::vector<softrnic::connection> ends;
+    ends.reserve(count);
+    for (int i = 0; i < count; ++i) ends.push_back(must(softrnic::resolve(server_address(1))));
+    const std::uint64_t before = slab_objects(cache);
+    for (softrnic::connection& one : ends)
+        must(one.create_queues({.max_send_wr = 1, .domain = &domain, .send_cq = &queue}));
+    // It may have become less: files have such nodes as well.
+    return static_cast<std::int64_t>(slab_objects(cache) - before);
+}
+
 // Most of the memory of an idle connection is its queue pair. If it were a little larger than 2 KiB
 // it would take 4.
 TEST_F(Limits, AQueuePairTakesTwoKibibytes) {
     if (std::filesystem::exists("/proc/lockdep"))
         GTEST_SKIP() << "locks are larger on a kernel that checks them";
-    constexpr int count = 400;
-    std::vector<softrnic::connection> ends;
-    ends.reserve(count);
-    for (int i = 0; i < count; ++i) ends.push_back(must(softrnic::resolve(server_address(1))));
-    const std::uint64_t before = slab_objects("kmalloc-4k");
-    for (softrnic::connection& one : ends)
-        must(one.create_queues({.max_send_wr = 1, .domain = &domain, .send_cq = &queue}));
-    EXPECT_LT(slab_objects("kmalloc-4k"), before + count / 2);
+    EXPECT_LT(objects_of_400_queue_pairs("kmalloc-4k"), 200);
+}
+
+// Those of one program have numbers that are close to each other, so that their places in the
+// tables of this driver and of the core are as well.
+TEST_F(Limits, QueuePairsShareNodesOfTables) {
+    EXPECT_LT(objects_of_400_queue_pairs("radix_tree_node"), 200);
 }
 
 }  // namespace
