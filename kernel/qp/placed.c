@@ -208,6 +208,8 @@ void srn_placed_refused(struct srn_qp *qp, const struct srn_rdmap_header *h, u8 
 /* The peer has no receive for the message behind so many. That is the end, as with InfiniBand. */
 static void not_received(struct srn_qp *qp, u32 messages)
 {
+	/* Nothing else counts, and this does not come twice. */
+	qp->stream.rx_stopped = true;
 	take_last(qp, messages);
 	srn_placed_refused(qp, NULL, IB_WC_RNR_RETRY_EXC_ERR);
 	srn_state_fail(qp, 0, NULL, "its peer has posted no receive in time");
@@ -375,8 +377,10 @@ static bool is_due(struct srn_qp *qp)
 static bool notice(struct srn_qp *qp, struct srn_placement *p)
 {
 	/* Acquire: pairs with srn_rnr_limit_tries(). */
-	bool limit = smp_load_acquire(&qp->tx.limit_due), refuse = READ_ONCE(qp->tx.refuse_due);
+	bool limit = smp_load_acquire(&qp->tx.limit_due), refuse;
 
+	/* What the peer asked for before it sent what is refused is answered first. */
+	refuse = READ_ONCE(qp->tx.refuse_due) && qp->irq.cons == READ_ONCE(qp->irq.prod);
 	/* Acquire: the greeting is valid. */
 	if (likely(!limit && !refuse) || !smp_load_acquire(&qp->tx.may_ask))
 		return false;

@@ -414,8 +414,9 @@ void srn_rnr_wait_on(struct srn_qp *qp)
 		srn_rx_again(&qp->stream, rnr->patience);
 		rnr->patience = min_t(u32, 2 * rnr->patience, PATIENCE_MAX);
 	}
+	/* Not much later: while this is queued, the worker is not asked to come earlier. */
 	if (limit)
-		srn_rx_again(&qp->stream, rnr->since + limit - now);
+		srn_rx_again(&qp->stream, min(rnr->since + limit - now, PATIENCE_MAX + 0UL));
 }
 
 /**

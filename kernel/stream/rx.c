@@ -167,7 +167,7 @@ static void starve(struct srn_stream *s, enum srn_fpdu_event_type type)
 		srn_count(s->counters, SRN_COUNT_RX_NO_MEMORY);
 	s->rx_starved = true;
 	s->rx_event = type;
-	queue_delayed_work(srn_tx_wq, &s->rx_work, delay);
+	srn_rx_again(s, delay);
 }
 
 static void take_event(struct srn_stream *s, struct srn_fpdu_event *ev)
