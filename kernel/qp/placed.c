@@ -158,7 +158,8 @@ static bool is_about(const struct srn_send *send, const struct srn_rdmap_header 
 }
 
 /* Look at the next few work requests from @index on. Return: false at the end of the search. */
-static bool blame(struct srn_sq *sq, u32 *index, const struct srn_rdmap_header *h, u8 status)
+static bool blame(struct srn_sq *sq, u32 *index, const struct srn_rdmap_header *h, u8 status,
+		  bool *found)
 {
 	u32 most = SRN_COMPLETE_AT_ONCE, prod;
 	struct srn_send *send;
@@ -173,6 +174,7 @@ static bool blame(struct srn_sq *sq, u32 *index, const struct srn_rdmap_header *
 		if (!is_about(send, h))
 			continue;
 		send->status = status;
+		*found = true;
 		return false;
 	}
 	return *index != prod;
@@ -188,30 +190,40 @@ static bool blame(struct srn_sq *sq, u32 *index, const struct srn_rdmap_header *
  * Sends that wait for a receive. What was not signaled may be complete.
  *
  * Context: the receiver.
+ *
+ * Return: true if there is one.
  */
-void srn_placed_refused(struct srn_qp *qp, const struct srn_rdmap_header *h, u8 status)
+bool srn_placed_refused(struct srn_qp *qp, const struct srn_rdmap_header *h, u8 status)
 {
 	struct srn_sq *sq = &qp->sq;
 	u32 index = READ_ONCE(sq->placed);
+	bool more, found = false;
 	unsigned long flags;
-	bool more;
 
 	if (!qp->rx.last_word)
-		return;
+		return false;
 	do {
 		spin_lock_irqsave(&sq->lock, flags);
-		more = blame(sq, &index, h, status);
+		more = blame(sq, &index, h, status, &found);
 		spin_unlock_irqrestore(&sq->lock, flags);
 	} while (more);
+	return found;
 }
 
 /* The peer has no receive for the message behind so many. That is the end, as with InfiniBand. */
 static void not_received(struct srn_qp *qp, u32 messages)
 {
+	unsigned long flags;
+
 	/* Nothing else counts, and this does not come twice. */
 	qp->stream.rx_stopped = true;
 	take_last(qp, messages);
-	srn_placed_refused(qp, NULL, IB_WC_RNR_RETRY_EXC_ERR);
+	if (!srn_placed_refused(qp, NULL, IB_WC_RNR_RETRY_EXC_ERR)) {
+		/* It was not signaled, and is complete: the next one tells. */
+		spin_lock_irqsave(&qp->sq.lock, flags);
+		qp->sq.flush_first_as = IB_WC_RNR_RETRY_EXC_ERR;
+		spin_unlock_irqrestore(&qp->sq.lock, flags);
+	}
 	srn_state_fail(qp, 0, NULL, "its peer has posted no receive in time");
 }
 

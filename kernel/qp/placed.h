@@ -70,7 +70,7 @@ bool srn_placed_received(struct srn_qp *qp);
 void srn_placed_asked(struct srn_qp *qp, u16 index);
 bool srn_placed_next(struct srn_qp *qp, struct srn_tx_msg *msg, bool idle);
 void srn_placed_followed(struct srn_qp *qp);
-void srn_placed_refused(struct srn_qp *qp, const struct srn_rdmap_header *h, u8 status);
+bool srn_placed_refused(struct srn_qp *qp, const struct srn_rdmap_header *h, u8 status);
 bool srn_placed_close(struct srn_qp *qp);
 void srn_placed_close_next(struct srn_qp *qp, struct srn_tx_msg *msg);
 void srn_placed_last(struct srn_qp *qp, struct srn_tx_last *last);

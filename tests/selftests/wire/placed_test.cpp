@@ -565,6 +565,23 @@ TEST_F(Asks, until_the_peer_has_no_receive) {
     must(s.end.wait_disconnected(patience));
 }
 
+// What has completed cannot tell.
+TEST_F(Asks, until_the_peer_has_no_receive_for_what_is_complete) {
+    session s = connect();
+    must(s.end.qp().send(arena::get().outbox(pattern(8)), {.id = 5, .flags = send_flag::none}));
+    (void)s.wire.read_segment();
+    s.wire.send(make_placement({.not_ready = 0}, hello()));
+    must(s.end.wait_disconnected(patience));
+    constexpr std::uint64_t later = 1000;
+    must(s.end.qp().send(arena::get().outbox(pattern(8)), {.id = later}));
+    ibv_wc wc = s.next();
+    while (wc.wr_id != later) {
+        EXPECT_EQ(wc.status, IBV_WC_WR_FLUSH_ERR);
+        wc = s.next();
+    }
+    EXPECT_EQ(wc.status, IBV_WC_RNR_RETRY_EXC_ERR);
+}
+
 // A question before the greeting is a Write like any other.
 TEST(AnswersNobody, who_has_not_greeted) {
     const greeting zero{.value = 0};
