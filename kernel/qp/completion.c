@@ -179,11 +179,13 @@ void srn_completion_flush(struct srn_qp *qp)
  * @qp: queue pair whose end has not begun
  * @status: instead of IB_WC_WR_FLUSH_ERR
  *
- * Context: process.
+ * Context: any.
  */
 void srn_completion_flush_first_as(struct srn_qp *qp, enum ib_wc_status status)
 {
-	spin_lock_irq(&qp->sq.lock);
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->sq.lock, flags);
 	qp->sq.flush_first_as = status;
-	spin_unlock_irq(&qp->sq.lock);
+	spin_unlock_irqrestore(&qp->sq.lock, flags);
 }

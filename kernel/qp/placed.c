@@ -7,8 +7,10 @@
 
 #include "../compat/compat.h"
 #include "../stream/tx.h"
+#include "completion.h"
 #include "message.h"
 #include "placed.h"
+#include "responder.h"
 #include "rnr.h"
 #include "state.h"
 
@@ -213,17 +215,12 @@ bool srn_placed_refused(struct srn_qp *qp, const struct srn_rdmap_header *h, u8 
 /* The peer has no receive for the message behind so many. That is the end, as with InfiniBand. */
 static void not_received(struct srn_qp *qp, u32 messages)
 {
-	unsigned long flags;
-
 	/* Nothing else counts, and this does not come twice. */
 	qp->stream.rx_stopped = true;
 	take_last(qp, messages);
-	if (!srn_placed_refused(qp, NULL, IB_WC_RNR_RETRY_EXC_ERR)) {
-		/* It was not signaled, and is complete: the next one tells. */
-		spin_lock_irqsave(&qp->sq.lock, flags);
-		qp->sq.flush_first_as = IB_WC_RNR_RETRY_EXC_ERR;
-		spin_unlock_irqrestore(&qp->sq.lock, flags);
-	}
+	/* One that was not signaled, and is complete: the next one tells. */
+	if (!srn_placed_refused(qp, NULL, IB_WC_RNR_RETRY_EXC_ERR))
+		srn_completion_flush_first_as(qp, IB_WC_RNR_RETRY_EXC_ERR);
 	srn_state_fail(qp, 0, NULL, "its peer has posted no receive in time");
 }
 
@@ -392,7 +389,7 @@ static bool notice(struct srn_qp *qp, struct srn_placement *p)
 	bool limit = smp_load_acquire(&qp->tx.limit_due), refuse;
 
 	/* What the peer asked for before it sent what is refused is answered first. */
-	refuse = READ_ONCE(qp->tx.refuse_due) && qp->irq.cons == READ_ONCE(qp->irq.prod);
+	refuse = READ_ONCE(qp->tx.refuse_due) && !srn_responder_waits(qp);
 	/* Acquire: the greeting is valid. */
 	if (likely(!limit && !refuse) || !smp_load_acquire(&qp->tx.may_ask))
 		return false;

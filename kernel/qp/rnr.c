@@ -403,20 +403,21 @@ void srn_rnr_passed(struct srn_qp *qp)
  */
 void srn_rnr_wait_on(struct srn_qp *qp)
 {
-	unsigned long limit = longest_wait(qp), now = jiffies;
+	unsigned long limit = longest_wait(qp), now = jiffies, delay;
 	struct srn_rnr *rnr = qp->rx.rnr;
 
 	if (limit && time_after_eq(now, rnr->since + limit)) {
 		refuse(qp);
 		return;
 	}
-	if (qp->srq) {
-		srn_rx_again(&qp->stream, rnr->patience);
-		rnr->patience = min_t(u32, 2 * rnr->patience, PATIENCE_MAX);
-	}
-	/* Not much later: while this is queued, the worker is not asked to come earlier. */
+	if (!limit && !qp->srq)
+		return;
+	/* Never for long: while this is queued, one that lacks memory cannot come earlier. */
+	delay = qp->srq ? rnr->patience : PATIENCE_MAX;
 	if (limit)
-		srn_rx_again(&qp->stream, min(rnr->since + limit - now, PATIENCE_MAX + 0UL));
+		delay = min(delay, rnr->since + limit - now);
+	srn_rx_again(&qp->stream, delay);
+	rnr->patience = min_t(u32, 2 * rnr->patience, PATIENCE_MAX);
 }
 
 /**

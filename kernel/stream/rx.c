@@ -61,7 +61,7 @@ static void rx_violation(struct srn_stream *s, struct srn_term_code term)
 /**
  * srn_rx_again - have a worker receive
  * @s: stream whose end has not begun, or for which it is held back
- * @delay: jiffies from now, unless it will do so earlier; 0: at once
+ * @delay: jiffies from now, unless one is queued already; 0: at once
  *
  * Context: any.
  */

@@ -7,8 +7,8 @@
  *
  * Questions and answers about what is placed: STag: MAGIC, then two bits that say which there are.
  * Offset: 32 bits of proof, the index of the question, that of the answer. The last word has a bit
- * of its own, and its number of messages where both indices would be. So has the message that a
- * receive has not come in time. The limit of that stands in the same place.
+ * of its own, and its number of messages where both indices would be. So has the word that no
+ * receive has come in time. The limit for that has a bit as well, and its number in that place.
  */
 #include "greeting.h"
 

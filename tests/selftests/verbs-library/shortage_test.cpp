@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // Memory is short. faults.sh runs this, on kernels that inject faults.
+#include <algorithm>
 #include <fstream>
 #include <stdexcept>
 #include <string>

@@ -22,10 +22,8 @@ constexpr term_code mpa(std::uint8_t code) {
     return {2, 0, code};
 }
 
-bytes poisoned(std::size_t count) {
-    bytes all;
-    all.assign(count, poison);
-    return all;
+auto poisoned(std::size_t count) {
+    return bytes(count, poison);
 }
 
 using segments = std::vector<segment>;
