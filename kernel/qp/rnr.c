@@ -103,16 +103,6 @@ static unsigned long longest_wait(const struct srn_qp *qp)
 	return max_t(unsigned long, usecs_to_jiffies(us) * qp->peer_rnr_tries, WAIT_MIN);
 }
 
-/* The peer's program takes the oldest message for one that has not been received. */
-static void refuse(struct srn_qp *qp)
-{
-	srn_qp_notice(qp, "a message has waited for a receive for as long as its sender allows\n");
-	/* From here on rx.placed stays as it is. */
-	qp->rx.rnr->refused = true;
-	WRITE_ONCE(qp->tx.refuse_due, true);
-	srn_tx_kick_async(&qp->stream);
-}
-
 /**
  * srn_rnr_waits_behind - does a segment wait for those that are kept?
  * @h: header
@@ -131,7 +121,7 @@ static void ask_for_doorbell(struct srn_qp *qp, bool ask)
 	unsigned long flags;
 
 	spin_lock_irqsave(&qp->state_lock, flags);
-	qp->rx.waits = ask;
+	qp->rx.waits = ask || qp->rx.rnr->refused;
 	if (qp->map && qp->state != IB_QPS_ERR)
 		WRITE_ONCE(qp->ctrl->rq_kick, ask ? SRN_KICK_NOW : SRN_KICK_NOT);
 	spin_unlock_irqrestore(&qp->state_lock, flags);
@@ -176,6 +166,23 @@ static void stop_to_wait(struct srn_qp *qp)
 	ask_for_doorbell(qp, false);
 }
 
+/*
+ * The peer's program takes the oldest message for one that has not been received. What waits, and
+ * what would have to wait behind it, is dropped.
+ */
+static void refuse(struct srn_qp *qp)
+{
+	struct srn_rnr *rnr = qp->rx.rnr;
+
+	srn_qp_notice(qp, "a message has waited for a receive for as long as its sender allows\n");
+	/* From here on rx.placed stays as it is. */
+	rnr->refused = true;
+	stop_to_wait(qp);
+	free_segments(&rnr->segments);
+	WRITE_ONCE(qp->tx.refuse_due, true);
+	srn_tx_kick_async(&qp->stream);
+}
+
 /* Fill in what is to be kept of a segment: so much of its payload, from @done on. */
 static void fill(struct srn_qp *qp, struct srn_rnr_segment *segment,
 		 const struct srn_rdmap_header *h, u32 done, bool last)
@@ -194,7 +201,7 @@ static void fill(struct srn_qp *qp, struct srn_rnr_segment *segment,
 }
 
 /**
- * srn_rnr_begin - keep the segment in hand
+ * srn_rnr_begin - keep the segment in hand, or drop it
  * @qp: queue pair
  * @h: its header
  * @payload: bytes that follow
@@ -209,6 +216,11 @@ int srn_rnr_begin(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 paylo
 	struct srn_rnr_segment *segment;
 	u32 done = 0;
 
+	if (rnr && rnr->refused) {
+		rnr->drops = true;
+		qp->rx.target = NULL;
+		return 0;
+	}
 	if (!rnr || list_empty(&rnr->spare) || rnr->spare_payload != payload)
 		return -ENOMEM;
 	rnr->open = list_first_entry(&rnr->spare, struct srn_rnr_segment, list);
@@ -292,7 +304,7 @@ int srn_rnr_memory(struct srn_qp *qp, gfp_t gfp)
 }
 
 /**
- * srn_rnr_place - keep payload
+ * srn_rnr_place - keep payload, or drop it
  * @qp: queue pair for which srn_rnr_open() is true
  * @data: bytes
  * @len: how many
@@ -305,6 +317,8 @@ void srn_rnr_place(struct srn_qp *qp, const u8 *data, u32 len)
 	struct srn_rnr_segment *segment = rnr->open;
 	u32 n;
 
+	if (rnr->drops)
+		return;
 	for (; len; len -= n) {
 		if (segment->done == segment->payload)
 			segment = list_next_entry(segment, list);
@@ -325,6 +339,7 @@ void srn_rnr_place(struct srn_qp *qp, const u8 *data, u32 len)
 void srn_rnr_end(struct srn_qp *qp)
 {
 	qp->rx.rnr->open = NULL;
+	qp->rx.rnr->drops = false;
 }
 
 /**
@@ -333,15 +348,13 @@ void srn_rnr_end(struct srn_qp *qp)
  *
  * Context: the receiver.
  *
- * Return: segment, or NULL if nothing waits, or has waited for too long.
+ * Return: segment, or NULL if nothing waits.
  */
 struct srn_rnr_segment *srn_rnr_oldest(struct srn_qp *qp)
 {
-	struct srn_rnr *rnr = qp->rx.rnr;
-
-	if (!qp->rx.waits || rnr->refused)
+	if (!qp->rx.waits)
 		return NULL;
-	return list_first_entry_or_null(&rnr->segments, struct srn_rnr_segment, list);
+	return list_first_entry_or_null(&qp->rx.rnr->segments, struct srn_rnr_segment, list);
 }
 
 /**
@@ -371,28 +384,34 @@ static struct srn_rnr_segment *newest(struct srn_qp *qp)
 
 /**
  * srn_rnr_asked - the peer wants to know when all that is kept now has been placed
- * @qp: queue pair that keeps a segment, or more
+ * @qp: queue pair on which messages wait
  * @index: what the peer is to be told then
+ *
+ * Once one has been refused, the peer gets no answer.
  *
  * Context: the receiver.
  */
 void srn_rnr_asked(struct srn_qp *qp, u16 index)
 {
-	struct srn_rnr_segment *last = newest(qp);
+	struct srn_rnr_segment *last;
 
+	if (qp->rx.rnr->refused)
+		return;
+	last = newest(qp);
 	last->asked = true;
 	last->ask_index = index;
 }
 
 /**
  * srn_rnr_passed - a Write has been placed, and messages before it have not
- * @qp: queue pair that keeps a segment, or more
+ * @qp: queue pair on which messages wait
  *
  * Context: the receiver.
  */
 void srn_rnr_passed(struct srn_qp *qp)
 {
-	newest(qp)->writes++;
+	if (!qp->rx.rnr->refused)
+		newest(qp)->writes++;
 }
 
 /**
@@ -469,7 +488,7 @@ void srn_rnr_exit(struct srn_qp *qp)
 
 	if (!rnr)
 		return;
-	if (qp->rx.waits) {
+	if (qp->rx.waits && !rnr->refused) {
 		srn_qp_notice(qp, "messages have waited for a receive until the end\n");
 		stop_to_wait(qp);
 	}

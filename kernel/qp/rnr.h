@@ -12,7 +12,8 @@
  * With InfiniBand the responder says how long the requester waits before it tries again, and the
  * requester knows how often it tries (min_rnr_timer, rnr_retry). Here the requester tells how often
  * that would be, if there is a limit. When the oldest message has waited for as long as all that
- * would take, the responder tells the requester, and receives nothing of it any more.
+ * would take, the responder tells the requester, receives nothing of it any more, and drops what it
+ * keeps.
  */
 #ifndef SRN_RNR_H
 #define SRN_RNR_H
@@ -48,14 +49,15 @@ struct srn_rnr {
 	struct list_head spare;		/* memory for the next segment */
 	u32 patience;			/* jiffies until the SRQ is looked at again */
 	unsigned long since;		/* when the oldest one began to wait, in jiffies */
-	bool refused;			/* it has waited for too long: nothing goes on */
+	bool refused;			/* one has waited for too long, and all are dropped */
+	bool drops;			/* the segment in hand is one of these */
 	struct list_head waiter;	/* in the list of the SRQ, under its lock */
 };
 
-/* Is the segment in hand one of those that are kept? */
+/* Is the segment in hand one of those that are kept, or dropped? */
 static inline bool srn_rnr_open(const struct srn_qp *qp)
 {
-	return qp->rx.rnr && qp->rx.rnr->open;
+	return qp->rx.rnr && (qp->rx.rnr->open || qp->rx.rnr->drops);
 }
 
 void srn_rnr_agree(struct srn_qp *qp);

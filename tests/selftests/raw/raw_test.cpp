@@ -77,21 +77,34 @@ ibv_qp_attr attributes(ibv_qp_state state) {
     return attr;
 }
 
-/// A queue pair with a completion queue and memory of its own.
+using shared_queue = owned<ibv_srq, ibv_destroy_srq>;
+
+shared_queue make_shared_queue(const device& dev) {
+    ibv_srq_init_attr init{};
+    init.attr = {.max_wr = 16, .max_sge = 1, .srq_limit = 0};
+    shared_queue queue(ibv_create_srq(dev.domain(), &init));
+    if (!queue) throw std::runtime_error("no shared receive queue");
+    return queue;
+}
+
+/// A queue pair with a completion queue and memory of its own. Its receives are its own as well,
+/// unless they come from a shared queue.
 class end {
 public:
     static constexpr std::size_t size = 4096;
     static constexpr int access =
         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
-    explicit end(const device& dev, std::uint32_t psn = 7)
+    explicit end(const device& dev, std::uint32_t psn = 7, ibv_srq* shared = nullptr)
         : dev_(&dev),
           psn_(psn),
+          shared_(shared),
           completions_(ibv_create_cq(dev.context(), 64, nullptr, nullptr, 0)),
           memory_(size),
           region_(ibv_reg_mr(dev.domain(), memory_.data(), size, access)) {
         ibv_qp_init_attr init{};
         init.send_cq = init.recv_cq = completions_.get();
+        init.srq = shared;
         init.cap = {.max_send_wr = 16,
                     .max_recv_wr = 16,
                     .max_send_sge = 1,
@@ -170,7 +183,8 @@ public:
         ibv_sge sge = entry(0);
         ibv_recv_wr wr{.wr_id = id, .next = nullptr, .sg_list = &sge, .num_sge = 1};
         ibv_recv_wr* bad = nullptr;
-        return ibv_post_recv(qp_.get(), &wr, &bad);
+        return shared_ != nullptr ? ibv_post_srq_recv(shared_, &wr, &bad)
+                                  : ibv_post_recv(qp_.get(), &wr, &bad);
     }
 
     /// To `where` of the peer, which a Send does not need.
@@ -210,6 +224,7 @@ private:
 
     const device* dev_;
     std::uint32_t psn_;
+    ibv_srq* shared_;
     owned<ibv_cq, ibv_destroy_cq> completions_;
     std::vector<unsigned char> memory_;
     owned<ibv_mr, ibv_dereg_mr> region_;
@@ -415,6 +430,25 @@ TEST_F(Raw, ASendWaitsForItsReceiveAsOftenAsItMay) {
             EXPECT_GE(clock_type::now() - start, timer == 31 ? 3440ms : 100ms);
         }
     }
+}
+
+// The next receive is for a queue pair that still waits.
+TEST_F(Raw, ASendWaitsForASharedReceiveAsOftenAsItMay) {
+    const shared_queue queue = make_shared_queue(dev);
+    end a(dev), b(dev, 7, queue.get()), c(dev), d(dev, 7, queue.get());
+    b.rnr_timer = 1;
+    a.rnr_retry = 0;
+    ASSERT_NO_FATAL_FAILURE(bring_up(a, b));
+    ASSERT_NO_FATAL_FAILURE(bring_up(c, d));
+    ASSERT_EQ(a.post(IBV_WR_SEND, 1), 0);
+    expect_completion(a, 1, IBV_WC_RNR_RETRY_EXC_ERR);
+    ASSERT_EQ(c.post(IBV_WR_SEND, 2), 0);
+    EXPECT_FALSE(c.completion(1s));
+    ASSERT_EQ(d.post_receive(20), 0);
+    expect_completion(d, 20, IBV_WC_SUCCESS);
+    expect_completion(c, 2, IBV_WC_SUCCESS);
+    EXPECT_FALSE(b.completion(0s));
+    EXPECT_EQ(b.query().qp_state, IBV_QPS_RTS);
 }
 
 TEST_F(Raw, AReceiveInTimeIsGoodEnough) {

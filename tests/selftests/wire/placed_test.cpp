@@ -536,6 +536,26 @@ TEST_F(Limits, what_waits_already) {
     EXPECT_EQ(decode_placement(s.wire.read_segment(), hello), (placement{.not_ready = 0}));
 }
 
+// More comes than is kept of what waits, also before it is refused.
+TEST_F(Limits, what_is_kept) {
+    const region open = arena::get().layout().open;
+    constexpr std::uint32_t messages = 800;
+    limit(1);
+    for (std::uint32_t msn = 1; msn <= messages; ++msn) s.wire.send(make_send(msn, pattern(4000)));
+    ask(messages);
+    s.wire.send(make_write(open.stag, open.base, pattern(4)));
+    EXPECT_EQ(decode_placement(s.wire.read_segment(), hello), (placement{.not_ready = 0}));
+    const auto until = std::chrono::steady_clock::now() + patience;
+    const auto placed = [&] {
+        return std::ranges::equal(arena::get().bytes_of(open).first(4), pattern(4));
+    };
+    while (!placed() && std::chrono::steady_clock::now() < until)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_TRUE(placed());
+    post(1);
+    s.wire.expect_quiet();
+}
+
 TEST_F(Limits, nothing_that_is_received_in_time) {
     limit(4);
     s.wire.send(make_send(1, pattern(8)));
