@@ -21,14 +21,12 @@ static_assert(sizeof(struct srn_tx_batch) <= SRN_BATCH_SIZE);
 
 /*
  * Spare batches of a CPU: most transmissions take a batch and give it back at once, and an idle
- * connection owns none. Softirq has a spare of its own, since it interrupts those that use the
- * other. The pages that were given to TCP last are soon back, if the peer is near. A stalled
- * connection keeps its batch, so a stream takes a spare only if the spare is charged to its own
- * payer.
+ * connection owns none. Processes and softirq have one each, since softirq interrupts processes.
+ * The pages that were given to TCP last are soon back, if the peer is near. A stalled connection
+ * keeps its batch, so a stream takes a spare only if the spare is charged to its own payer.
  */
 struct spares {
-	struct srn_tx_batch *process;
-	struct srn_tx_batch *softirq;
+	struct srn_tx_batch *empty[2];	/* by: may the taker sleep? */
 	struct srn_tx_batch *given;
 };
 
@@ -75,23 +73,20 @@ static struct srn_tx_batch *use_spare(struct srn_tx_batch *b, struct mem_cgroup 
 /* Return: a spare or a new batch, or NULL if there is no memory. */
 static struct srn_tx_batch *take_batch(struct mem_cgroup *payer, bool may_sleep, gfp_t gfp)
 {
-	struct srn_tx_batch *b = use_spare(may_sleep ? this_cpu_xchg(spares.process, NULL) :
-						       this_cpu_xchg(spares.softirq, NULL), payer);
+	struct srn_tx_batch *b = use_spare(this_cpu_xchg(spares.empty[may_sleep], NULL), payer);
 
 	if (!b)
 		b = use_spare(this_cpu_xchg(spares.given, NULL), payer);
 	if (!b)
 		b = alloc_batch(payer, gfp);
 	if (!b)
-		b = use_spare(may_sleep ? this_cpu_xchg(spares.softirq, NULL) :
-					  this_cpu_xchg(spares.process, NULL), payer);
+		b = use_spare(this_cpu_xchg(spares.empty[!may_sleep], NULL), payer);
 	return b;
 }
 
 static void put_spare(struct srn_tx_batch *b, bool may_sleep)
 {
-	free_batch(may_sleep ? this_cpu_xchg(spares.process, b) :
-			       this_cpu_xchg(spares.softirq, b));
+	free_batch(this_cpu_xchg(spares.empty[may_sleep], b));
 }
 
 /**
@@ -378,8 +373,8 @@ void srn_batch_exit(void)
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		free_batch(per_cpu(spares, cpu).process);
-		free_batch(per_cpu(spares, cpu).softirq);
+		free_batch(per_cpu(spares, cpu).empty[false]);
+		free_batch(per_cpu(spares, cpu).empty[true]);
 		free_batch(per_cpu(spares, cpu).given);
 		if (per_cpu(softirq_frag, cpu).page)
 			put_page(per_cpu(softirq_frag, cpu).page);

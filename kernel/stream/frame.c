@@ -26,7 +26,7 @@ static bool must_copy(const struct srn_framer *f, struct srn_tx_msg *msg, u32 le
 	struct srn_cursor *source = &msg->source;
 	void *data;
 
-	if (f->with_crc || f->markers || len <= COPY_BREAK)
+	if (srn_framer_copies(f) || len <= COPY_BREAK)
 		return true;
 	if (msg->opcode != SRN_OP_READ_RESPONSE)
 		return false;

@@ -42,7 +42,7 @@ static u32 batch_limit(const struct srn_stream *s)
 	u32 segments;
 
 	room = room > MAX_TCP_HEADER + 1 ? room - MAX_TCP_HEADER - 1 : 0;
-	if (s->framer.with_crc || s->framer.markers)
+	if (srn_framer_copies(&s->framer))
 		room = min_t(u32, room, SRN_BATCH_BUF);
 	segments = min_t(u32, room / mss, READ_ONCE(sk->sk_gso_max_segs));
 	return min_t(u32, max(segments, 1u) * mss, SRN_BATCH_BYTES);

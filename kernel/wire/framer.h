@@ -31,6 +31,12 @@ struct srn_framer {
 	u32 crc;
 };
 
+/* Must all payload be copied? A CRC is of bytes that nobody changes; markers lie in between. */
+static inline bool srn_framer_copies(const struct srn_framer *f)
+{
+	return f->with_crc || f->markers;
+}
+
 static inline bool srn_marker_due(u32 position)
 {
 	return !(position % SRN_MARKER_INTERVAL);
