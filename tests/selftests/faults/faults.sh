@@ -33,7 +33,7 @@ each_place()
 {
 	local verdict rest status=0
 	ip link add dummy1 type dummy && ip link set dummy1 up
-	timeout -k 2 $((180 * SLOW)) ./fail_nth $A1 dummy1 > /tmp/faults.log 2>&1 || status=$?
+	timeout -k 2 $((400 * SLOW)) ./fail_nth $A1 dummy1 > /tmp/faults.log 2>&1 || status=$?
 	while read -r verdict rest; do
 		case $verdict in
 		pass) ok "a fault in each place: $rest" ;;
@@ -85,8 +85,8 @@ after_faults()
 	by_chance "$percent" "$@" > /tmp/by-chance.log 2>&1
 	note "$percent % of the allocations failed, $what: $(cat /tmp/by-chance.log)"
 	run_check "after faults by chance, $percent %, $what, new programs work" \
-		bash -c "./load serve $A1 7501 12 > /tmp/server.log & sleep 2;
-			timeout -k 2 30 ./load run $A1 7501 3 2 1 && wait"
+		bash -c "./load serve $A1 7501 20 > /tmp/server.log & sleep 2;
+			timeout -k 2 40 ./load run $A1 7501 10 2 1 && wait"
 }
 
 # The unbound ones connect, accept and report connections to programs. Where Linux 6.1 has no memory

@@ -23,7 +23,7 @@ round=0
 run_transfer()
 {
 	round=$((round + 1))
-	timeout -k 2 90 ip netns exec a ./transfer run "$B4" "$PORT" "$1" "$CONNECTIONS" \
+	timeout -k 2 $((90 * SLOW)) ip netns exec a ./transfer run "$B4" "$PORT" "$1" "$CONNECTIONS" \
 		"$((NETEM_SEED * 100 + round))" "$2" > "$client_log" 2>&1 < /dev/null
 	local status=$?
 	tail -n 3 "$client_log"
@@ -193,7 +193,8 @@ for module in sch_netem cls_u32 act_pedit act_gact; do
 	modprobe $module || note "no module $module"
 done
 note "seed $NETEM_SEED"
-SERVER_TIMEOUT=220 start_server "$server_log" in_b ./transfer serve "$B4" "$PORT" 200
+SERVER_TIMEOUT=$((220 * SLOW)) start_server "$server_log" \
+	in_b ./transfer serve "$B4" "$PORT" $((200 * SLOW))
 run_check "the server listens" wait_listening "$PORT"
 with_result "a good network" run_transfer "$NETEM_SECONDS" steady
 fresh=$(rate)
