@@ -22,6 +22,18 @@ static inline int srn_compat_create_cq(struct ib_cq *ibcq, const struct ib_cq_in
 #define srn_compat_create_cq	srn_cq_create
 #endif
 
+/* Since 7.3 there is none for kernel consumers, and the number is unsigned. */
+#ifdef SRN_HAVE_RESIZE_USER_CQ
+#define SRN_COMPAT_RESIZE_CQ	.resize_user_cq = srn_cq_resize,
+#else
+static inline int srn_compat_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
+{
+	return cqe < 0 ? -EINVAL : srn_cq_resize(ibcq, cqe, udata);
+}
+
+#define SRN_COMPAT_RESIZE_CQ	.resize_cq = srn_compat_resize_cq,
+#endif
+
 /* Since 6.17 a registration may come with hints for DMA, but this device does no DMA. */
 #ifdef SRN_HAVE_REG_MR_DMAH
 static inline struct ib_mr *srn_compat_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,

@@ -15,6 +15,7 @@
  */
 int srn_ucontext_alloc(struct ib_ucontext *ibuc, struct ib_udata *udata)
 {
+	struct srn_ucontext *uc = container_of(ibuc, struct srn_ucontext, ibuc);
 	struct srn_device *dev = to_srn_dev(ibuc->device);
 	struct srn_ureq_alloc_ctx req = {};
 	struct srn_uresp_alloc_ctx resp = {
@@ -25,7 +26,8 @@ int srn_ucontext_alloc(struct ib_ucontext *ibuc, struct ib_udata *udata)
 	};
 	int ret;
 
-	spin_lock_init(&container_of(ibuc, struct srn_ucontext, ibuc)->qpns.lock);
+	spin_lock_init(&uc->qpns.lock);
+	mutex_init(&uc->resize_mutex);
 	/* No feature changes a rule yet, so it does not matter which of them the provider knows. */
 	ret = srn_abi_request(dev, udata, &req, sizeof(req));
 	if (ret)

@@ -5,6 +5,7 @@
 #ifndef SRN_UCONTEXT_H
 #define SRN_UCONTEXT_H
 
+#include <linux/mutex.h>
 #include <rdma/ib_verbs.h>
 
 #include "device.h"
@@ -12,6 +13,7 @@
 struct srn_ucontext {
 	struct ib_ucontext ibuc;
 	struct srn_qpns qpns;
+	struct mutex resize_mutex;	/* a queue has one new ring at a time */
 };
 
 int srn_ucontext_alloc(struct ib_ucontext *ibuc, struct ib_udata *udata);

@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Completion queues.
+ *
+ * Lock order: resize_mutex of the process's context, cq->lock.
  */
 #include <linux/log2.h>
+#include <linux/sched.h>
 #include <rdma/uverbs_ioctl.h>
 
 #include "../device/abi.h"
+#include "../device/ucontext.h"
 #include "../memory/ring.h"
 #include "cq.h"
 #include "qp.h"
+
+/* So many CQEs are copied before others have their turn, and at most with interrupts off. */
+#define COPY_SOME	1024
+#define COPY_LOCKED	64
 
 /**
  * srn_cq_push - append a completion
@@ -145,6 +153,115 @@ int srn_cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	return 0;
 }
 
+/* The memory of a ring that is a mapping of its own. */
+struct new_ring {
+	struct srn_cqe *slots;
+	struct srn_mmap *map;
+	u32 depth;
+};
+
+static void copy_cqes(const struct srn_cq *cq, const struct new_ring *to, u32 from, u32 num)
+{
+	for (; num; num--, from++)
+		to->slots[from & (to->depth - 1)] = cq->ring[from & (cq->depth - 1)];
+}
+
+/* Return: @cq has not lost any since @cons, and @new has room for all. */
+static bool fits(const struct srn_cq *cq, const struct new_ring *new, u32 cons)
+{
+	lockdep_assert_held(&cq->lock);
+	return !cq->overflow && cq->prod - cons <= min(cq->depth, new->depth);
+}
+
+/*
+ * The process does not poll meanwhile, or harms itself, so nobody writes what is copied without the
+ * lock. No more is copied than fits. Return: false if that is not all; else @new is the old ring.
+ */
+static bool exchange_rings(struct srn_cq *cq, struct new_ring *new)
+{
+	u32 cons = READ_ONCE(cq->ctrl->cons), from = cons, num;
+	bool good;
+
+	spin_lock_irq(&cq->lock);
+	good = fits(cq, new, cons);
+	while (good && cq->prod - from > COPY_LOCKED) {
+		num = min_t(u32, cq->prod - from, COPY_SOME);
+		spin_unlock_irq(&cq->lock);
+		copy_cqes(cq, new, from, num);
+		from += num;
+		cond_resched();
+		spin_lock_irq(&cq->lock);
+		good = fits(cq, new, cons);
+	}
+	if (good) {
+		copy_cqes(cq, new, from, cq->prod - from);
+		swap(cq->ring, new->slots);
+		swap(cq->ring_map, new->map);
+		swap(cq->depth, new->depth);
+	}
+	spin_unlock_irq(&cq->lock);
+	return good;
+}
+
+/**
+ * srn_cq_resize - give a completion queue more room, or less
+ * @ibcq: queue of a process
+ * @cqe: completions that it has to hold
+ * @udata: response
+ *
+ * What waits to be polled stays. The process must not poll until it has mapped what the response
+ * names.
+ *
+ * Context: process.
+ *
+ * Return: 0; -EINVAL if more completions wait than it would hold, or it has overflowed; or another
+ * negative errno, and nothing has changed.
+ */
+int srn_cq_resize(struct ib_cq *ibcq, unsigned int cqe, struct ib_udata *udata)
+{
+	struct srn_device *dev = to_srn_dev(ibcq->device);
+	struct srn_uresp_resize_cq resp = {};
+	struct srn_cq *cq = to_srn_cq(ibcq);
+	struct srn_ucontext *uc;
+	struct new_ring ring;
+	bool done;
+	int ret;
+
+	if (!udata)
+		return -EOPNOTSUPP;
+	/* Who does not take the whole response would not find the ring. */
+	if (cqe < 1 || cqe > SRN_MAX_CQE || udata->outlen < sizeof(resp))
+		return -EINVAL;
+	uc = rdma_udata_to_drv_context(udata, struct srn_ucontext, ibuc);
+	ret = srn_abi_request(dev, udata, NULL, 0);
+	if (ret)
+		return ret;
+	ring.depth = roundup_pow_of_two(cqe);
+	ring.slots = srn_ring_alloc(udata, ring.depth * sizeof(*ring.slots), &ring.map, &resp.map);
+	if (IS_ERR(ring.slots))
+		return PTR_ERR(ring.slots);
+	resp.depth = ring.depth;
+	resp.cqe_stride = sizeof(*ring.slots);
+	ret = srn_abi_respond(udata, &resp, sizeof(resp));
+	if (!ret)
+		ret = mutex_lock_killable(&uc->resize_mutex);
+	if (ret)
+		goto out;
+	done = exchange_rings(cq, &ring);
+	if (done)
+		ibcq->cqe = resp.depth;
+	mutex_unlock(&uc->resize_mutex);
+	if (!done) {
+		srn_notice(dev, "a CQ is not resized to %u: more waits in it, or was lost\n", cqe);
+		ret = -EINVAL;
+	}
+out:
+	/* The ring that the queue was created with lies behind its indices, which stay. */
+	if (ring.map)
+		srn_ring_free(ring.slots, ring.map);
+	return ret;
+}
+
 /**
  * srn_cq_destroy - destroy a completion queue
  * @ibcq: queue, used by no QP any more
@@ -157,6 +274,8 @@ int srn_cq_destroy(struct ib_cq *ibcq, struct ib_udata *udata)
 	struct srn_cq *cq = to_srn_cq(ibcq);
 
 	srn_watch_exit(&cq->watch);
+	if (cq->ring_map)
+		srn_ring_free(cq->ring, cq->ring_map);
 	srn_ring_free(cq->ctrl, cq->map);
 	srn_limits_give(to_srn_dev(ibcq->device), SRN_LIMIT_CQ);
 	return 0;

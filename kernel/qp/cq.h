@@ -16,8 +16,10 @@
  * @ibcq: what the RDMA core sees
  * @ctrl: indices shared with the consumer
  * @ring: the CQEs
- * @map: mapping of @ctrl and @ring, NULL for a kernel consumer
- * @lock: protects @prod, @overflow and, for kernel consumers, @cons; a leaf
+ * @map: mapping of @ctrl, and of the CQEs that it was created with; NULL for a kernel consumer
+ * @ring_map: mapping of @ring, if the queue has been resized, else NULL
+ * @lock: protects @ring, @ring_map, @depth, @prod, @overflow and, for kernel consumers, @cons; a
+ *	leaf
  * @prod: CQEs written
  * @cons: CQEs polled by a kernel consumer
  * @depth: CQEs, a power of two
@@ -28,12 +30,13 @@
 struct srn_cq {
 	struct ib_cq ibcq;
 	struct srn_cq_ctrl *ctrl;
-	struct srn_cqe *ring;
 	struct srn_mmap *map;
-	u32 depth;
 	bool timed;
 
 	spinlock_t lock;	/* of what follows */
+	struct srn_cqe *ring;
+	struct srn_mmap *ring_map;
+	u32 depth;
 	u32 prod;
 	u32 cons;
 	bool overflow;
@@ -57,6 +60,7 @@ void srn_cq_notify(struct srn_cq *cq, bool solicited);
 
 int srn_cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		  struct ib_udata *udata);
+int srn_cq_resize(struct ib_cq *ibcq, unsigned int cqe, struct ib_udata *udata);
 int srn_cq_destroy(struct ib_cq *ibcq, struct ib_udata *udata);
 int srn_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc);
 int srn_cq_arm(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);

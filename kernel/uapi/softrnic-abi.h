@@ -37,7 +37,7 @@
  * Goes up with each addition, so that tests find what was before it; programs go by the
  * features.
  */
-#define SRN_ABI_REVISION	2
+#define SRN_ABI_REVISION	3
 
 /* Bytes in revision 1, which does not tell them. */
 #define SRN_QP_CTRL_SIZE_1	256
@@ -96,6 +96,16 @@ struct srn_uresp_create_cq {
 	__u32 depth;		/* CQEs, a power of two */
 	__u32 cqe_offset;	/* bytes from the start of the mapping */
 	__u32 cqe_stride;	/* bytes, 0: as in revision 1 */
+};
+
+/*
+ * Where the CQEs are from now on. struct srn_cq_ctrl, and so both indices, stay as they are. Until
+ * it has mapped the CQEs the user must not change cons, or any CQE.
+ */
+struct srn_uresp_resize_cq {
+	struct srn_mapping map;	/* the CQEs */
+	__u32 depth;		/* CQEs, a power of two */
+	__u32 cqe_stride;	/* bytes */
 };
 
 struct srn_uresp_create_srq {

@@ -292,6 +292,7 @@ static const struct ib_device_ops device_ops = {
 	.req_notify_cq = srn_cq_arm,
 	.rereg_user_mr = srn_mr_rereg_user,
 	SRN_COMPAT_PORT_EVENTS
+	SRN_COMPAT_RESIZE_CQ
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, srn_cq, ibcq),
 	INIT_RDMA_OBJ_SIZE(ib_mw, srn_mw, ibmw),

@@ -53,6 +53,7 @@ constexpr verbs_context_ops context_ops = {
     .reg_mr = reg_mr,
     .req_notify_cq = req_notify_cq,
     .rereg_mr = rereg_mr,
+    .resize_cq = resize_cq,
 };
 
 /// Some programs take no device of type iWARP, though all that they need is queue pairs which they

@@ -52,6 +52,7 @@ hostile_round()
 		ib_read_bw -R -F -d srn0 -p 7703 -D 4 "$A1"
 	both_hostile ./load serve "$A1" 7704 5 -- ./load run "$A1" 7704 4 3 1
 	hostile 8 ./verbs_test --gtest_filter='*Srq*:*Batch*:*Posting*' --gtest_shuffle
+	hostile 6 ./verbs_test --gtest_filter='Resize.*' --gtest_repeat=4
 	hostile 8 ./verbs_test --gtest_filter='*Flush*:*Completion*:*Concurrency*' --gtest_shuffle
 	SCRIBBLE_SEED=$((SCRIBBLE_SEED + 1))
 }

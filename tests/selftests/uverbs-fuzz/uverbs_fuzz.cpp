@@ -480,7 +480,7 @@ command fuzzer::make_object() {
 
 // NOLINTNEXTLINE(readability-function-size): a table of commands
 command fuzzer::use_object() {
-    switch (below(10)) {
+    switch (below(11)) {
         case 0: {
             ib_uverbs_modify_qp c{};
             c.qp_handle = pick(live_.qps);
@@ -555,12 +555,15 @@ command fuzzer::use_object() {
             return {IB_USER_VERBS_CMD_REREG_MR, "rereg_mr", raw(c),
                     sizeof(ib_uverbs_rereg_mr_resp)};
         }
+        case 9: {
+            ib_uverbs_resize_cq c{response_address(), pick(live_.cqs),
+                                  static_cast<std::uint32_t>(one_in(8) ? any() : below(3000))};
+            return {IB_USER_VERBS_CMD_RESIZE_CQ, "resize_cq", raw(c), 512};
+        }
         default: {
             ib_uverbs_poll_cq c{response_address(), pick(live_.cqs),
                                 static_cast<std::uint32_t>(below(8))};
-            return {one_in(2) ? unsigned{IB_USER_VERBS_CMD_POLL_CQ}
-                              : unsigned{IB_USER_VERBS_CMD_RESIZE_CQ},
-                    "poll_cq, resize_cq", raw(c), 512};
+            return {IB_USER_VERBS_CMD_POLL_CQ, "poll_cq", raw(c), 512};
         }
     }
 }

@@ -18,7 +18,7 @@ namespace softrnic::provider::test {
 
 namespace {
 constexpr std::size_t area = 64 * 1024;  // of one queue
-constexpr std::size_t areas = 3;
+constexpr std::size_t areas = 4;
 }  // namespace
 
 fake_kernel* the_kernel = nullptr;
@@ -52,6 +52,9 @@ fake_kernel::fake_kernel() : fd_(::memfd_create("fake-kernel", 0)) {
     cq.map = {2 * area, area};
     cq.depth = 16;
     cq.cqe_offset = sizeof(srn_cq_ctrl);
+    resized_cq.map = {3 * area, area};
+    resized_cq.depth = 64;
+    resized_cq.cqe_stride = 64;
 }
 
 fake_kernel::~fake_kernel() {
@@ -59,6 +62,12 @@ fake_kernel::~fake_kernel() {
     ::munmap(memory_, areas * area);
     ::close(fd_);
     the_kernel = nullptr;
+}
+
+void fake_kernel::move_cqes() {
+    for (std::uint32_t i = cq_control().cons; i != cq_control().prod; ++i)
+        new_cqe(i) = first_cqe(i);
+    cq_is_resized_ = true;
 }
 
 void fake_kernel::complete(const srn_cqe& entry) {
@@ -257,6 +266,16 @@ int ibv_cmd_query_srq(ibv_srq*, ibv_srq_attr*, void*, std::size_t) {
 
 int ibv_cmd_destroy_srq(ibv_srq* /*srq*/) {
     --the_kernel->objects;
+    return 0;
+}
+
+int ibv_cmd_resize_cq(ibv_cq* cq, int entries, void* /*cmd*/, std::size_t /*size*/, void* resp,
+                      std::size_t resp_size) {
+    if (entries > 64) return EINVAL;
+    cq->cqe = static_cast<int>(the_kernel->resized_cq.depth);
+    softrnic::provider::test::answer(resp, resp_size, sizeof(ib_uverbs_resize_cq_resp),
+                                     the_kernel->resized_cq);
+    the_kernel->move_cqes();
     return 0;
 }
 

@@ -41,6 +41,7 @@ public:
     srn_uresp_create_qp qp{};
     srn_uresp_create_srq srq{};
     srn_uresp_create_cq cq{};
+    srn_uresp_resize_cq resized_cq{};
     std::uint32_t next_qp_number = 1234;
     std::uint32_t cq_flags = 0;  ///< that the newest CQ was asked for with
     int objects = 0;             ///< QPs, SRQs and CQs that exist
@@ -58,10 +59,9 @@ public:
     srn_recv_wqe& srq_wqe(std::uint32_t i) {
         return *at<srn_recv_wqe>(srq.map.key + srq.rq_offset + i * srq.rq_stride);
     }
-    srn_cqe& cqe(std::uint32_t index) {
-        const std::size_t stride = cq.cqe_stride != 0 ? cq.cqe_stride : sizeof(srn_cqe);
-        return *at<srn_cqe>(cq.map.key + cq.cqe_offset + (index & (cq.depth - 1)) * stride);
-    }
+    srn_cqe& cqe(std::uint32_t index) { return cq_is_resized_ ? new_cqe(index) : first_cqe(index); }
+    /// As the module moves what has not been polled.
+    void move_cqes();
     void complete(const srn_cqe& entry);
 
     [[nodiscard]] int fd() const { return fd_; }
@@ -73,8 +73,18 @@ private:
         return reinterpret_cast<T*>(memory_ + offset);
     }
 
+    srn_cqe& first_cqe(std::uint32_t index) {
+        const std::size_t stride = cq.cqe_stride != 0 ? cq.cqe_stride : sizeof(srn_cqe);
+        return *at<srn_cqe>(cq.map.key + cq.cqe_offset + (index & (cq.depth - 1)) * stride);
+    }
+    srn_cqe& new_cqe(std::uint32_t index) {
+        const std::size_t slot = index & (resized_cq.depth - 1);
+        return *at<srn_cqe>(resized_cq.map.key + slot * resized_cq.cqe_stride);
+    }
+
     int fd_;
     std::byte* memory_;
+    bool cq_is_resized_ = false;
     device_context context_{};
 };
 

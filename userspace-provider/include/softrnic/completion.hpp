@@ -92,6 +92,15 @@ public:
         return cq(native);
     }
 
+    /// Room for at least `entries` completions from now on; what waits in the queue stays. Other
+    /// threads may poll meanwhile. EINVAL: none, more than the device's max_cqe, or fewer than
+    /// wait.
+    [[nodiscard]] result<void> resize(int entries) noexcept {
+        if (const int error = ibv_resize_cq(native(), entries))
+            return detail::fail(error, "ibv_resize_cq");
+        return {};
+    }
+
     /// Takes up to room.size() completions; the span returned is the filled front of `room`.
     [[nodiscard]] result<std::span<ibv_wc>> poll(std::span<ibv_wc> room) const noexcept {
         const int n = ibv_poll_cq(native(), static_cast<int>(room.size()), room.data());

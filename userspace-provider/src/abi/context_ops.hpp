@@ -139,7 +139,7 @@ struct verbs_context_ops {
     int (*req_notify_cq)(ibv_cq*, int solicited_only) = nullptr;
     int (*rereg_mr)(verbs_mr*, int flags, ibv_pd*, void* addr, std::size_t length,
                     int access) = nullptr;
-    verbs_unused_op resize_cq = nullptr;
+    int (*resize_cq)(ibv_cq*, int entries) = nullptr;
 #if SRN_RDMA_CORE >= 65
     verbs_unused_op set_comp_cntr = nullptr;
 #endif

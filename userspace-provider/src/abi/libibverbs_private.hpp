@@ -169,6 +169,7 @@ int ibv_cmd_dereg_mr(verbs_mr*);
 int ibv_cmd_alloc_mw(ibv_pd*, ibv_mw_type, ibv_mw*, void* cmd, std::size_t, void* resp,
                      std::size_t);
 int ibv_cmd_dealloc_mw(ibv_mw*);
+int ibv_cmd_resize_cq(ibv_cq*, int entries, void* cmd, std::size_t, void* resp, std::size_t);
 int ibv_cmd_destroy_cq(ibv_cq*);
 int ibv_cmd_create_srq(ibv_pd*, ibv_srq*, ibv_srq_init_attr*, void* cmd, std::size_t, void* resp,
                        std::size_t);

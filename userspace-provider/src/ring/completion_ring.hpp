@@ -22,6 +22,18 @@ public:
                     std::uint32_t stride) noexcept
         : control_(control), slots_(slots), depth_(depth), stride_(stride) {}
 
+    /// The completions are there from now on, those that wait as well. The indices stay.
+    void move_to(std::byte* slots, std::uint32_t depth, std::uint32_t stride) noexcept {
+        slots_ = slots;
+        depth_ = depth;
+        stride_ = stride;
+        prod_ = cons_;
+    }
+
+    /// There is no memory for what the kernel writes: poll() reports a queue that is dead.
+    void lose() noexcept { move_to(nullptr, 0, 0); }
+    [[nodiscard]] bool lost() const noexcept { return depth_ == 0; }
+
     /// Hands up to @count completions to @take, in order. Returns how many, or -1 if none can come
     /// any more: the queue has overflowed, or its indices make no sense.
     template <class Take>

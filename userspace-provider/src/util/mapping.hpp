@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "softrnic-abi.h"
 
@@ -44,6 +45,11 @@ public:
     mapping(const mapping&) = delete;
     mapping& operator=(const mapping&) = delete;
     ~mapping();
+
+    void swap(mapping& other) noexcept {
+        std::swap(start_, other.start_);
+        std::swap(size_, other.size_);
+    }
 
     /// Maps what the kernel offers under @where. Returns 0 or an errno value.
     [[nodiscard]] int open(int cmd_fd, const srn_mapping& where) noexcept;

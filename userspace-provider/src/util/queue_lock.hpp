@@ -10,9 +10,9 @@
 
 namespace softrnic::provider {
 
-/// For std::lock_guard. Held for the time of writing or reading a few ring entries, not across a
-/// system call where others would wait for that. It spins, gives the processor away when the holder
-/// seems to have lost its own, and sleeps if that does not help.
+/// For std::lock_guard. Held for the time of writing or reading a few ring entries, and across a
+/// system call only while a completion queue is resized. It spins, gives the processor away when
+/// the holder seems to have lost its own, and sleeps if that does not help.
 class queue_lock {
 public:
     /// For a queue that one thread uses at a time, as a thread domain promises. Before first use.

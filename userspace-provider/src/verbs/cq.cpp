@@ -5,9 +5,11 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <mutex>
 
 #include "util/memory.hpp"
 #include "uverbs/ioctl.hpp"
+#include "uverbs/message.hpp"
 #include "verbs/pd.hpp"
 #include "verbs/poll.hpp"
 
@@ -55,6 +57,22 @@ int map_ring(completion_queue& cq, const srn_uresp_create_cq& ours) noexcept {
     }
     cq.ring = completion_ring(cq.memory.at<srn_cq_ctrl>(0),
                               cq.memory.at<std::byte>(ours.cqe_offset), ours.depth, stride);
+    return 0;
+}
+
+/// Under the queue's lock. The kernel has moved the completions. @memory is what they leave.
+int follow(completion_queue& cq, const srn_uresp_resize_cq& ours, mapping& memory) noexcept {
+    int error = memory.open(cq.cq.context->cmd_fd, ours.map);
+    if (error == 0 &&
+        (ours.cqe_stride < SRN_CQE_SIZE_1 || !memory.holds(0, {ours.depth, 0, ours.cqe_stride}))) {
+        error = EPROTO;
+    }
+    if (error != 0) {
+        cq.ring.lose();
+        return error;
+    }
+    cq.ring.move_to(memory.at<std::byte>(0), ours.depth, ours.cqe_stride);
+    cq.ring_memory.swap(memory);
     return 0;
 }
 
@@ -114,6 +132,22 @@ void hold(ibv_cq& base) noexcept {
 
 void release(ibv_cq& base) noexcept {
     if (cq_of(&base)->holders.fetch_sub(1, std::memory_order_acq_rel) == 1) reclaim(cq_of(&base));
+}
+
+int resize_cq(ibv_cq* base, int entries) noexcept {
+    if (entries <= 0) return EINVAL;
+    completion_queue& cq = *cq_of(base);
+    request<ib_uverbs_resize_cq> req;
+    response<ib_uverbs_resize_cq_resp, srn_uresp_resize_cq> resp;
+    // Unmapped without the lock.
+    mapping memory;
+    const std::lock_guard guard(cq.lock);
+    if (cq.ring.lost()) return EIO;
+    if (const int error =
+            ibv_cmd_resize_cq(base, entries, req.data(), sizeof(req), resp.data(), sizeof(resp))) {
+        return error;
+    }
+    return follow(cq, resp.driver(), memory);
 }
 
 int destroy_cq(ibv_cq* base) noexcept {

@@ -20,6 +20,7 @@ namespace softrnic::provider {
 
 struct completion_queue : verbs_cq {
     mapping memory;
+    mapping ring_memory;                ///< of ring's completions, if the queue has been resized
     alignas(SRN_LINE) queue_lock lock;  ///< of ring, except for arming, of polled and of current
     completion_ring ring;
     srn_cqe current{};  ///< from ibv_start_poll() on, which holds the lock
@@ -51,6 +52,7 @@ void forget(queue_pair& qp) noexcept;
 // Verbs.
 ibv_cq* create_cq(ibv_context* base, int entries, ibv_comp_channel* channel, int vector) noexcept;
 ibv_cq_ex* create_cq_ex(ibv_context* base, ibv_cq_init_attr_ex* attr) noexcept;
+int resize_cq(ibv_cq* base, int entries) noexcept;
 int destroy_cq(ibv_cq* base) noexcept;
 int poll_cq(ibv_cq* base, int count, ibv_wc* wc) noexcept;
 int req_notify_cq(ibv_cq* base, int solicited_only) noexcept;
