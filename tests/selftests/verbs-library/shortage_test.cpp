@@ -40,6 +40,11 @@ private:
     }
 };
 
+/// So much takes an emulated machine that looks at each access to memory more than patience.
+ibv_wc next_large(softrnic::cq& queue) {
+    return must(queue.wait_one(120s));
+}
+
 /// TCP keeps what a batch lies in until the peer has it, which faults.sh makes last. Where there
 /// are no other pages of that size, a stream goes on with what it has, and its batches are large
 /// all the same. A Write leaves in the process at first, its rest and the answer to a Read in
@@ -53,20 +58,24 @@ TEST(Shortage, BatchesStayLarge) {
     const softrnic::buffer to = must(softrnic::buffer::create(
         ends.server.domain(), size, access::local_write | access::remote_write));
     std::ranges::copy(pattern, from.bytes().begin());
+    const auto write = [&] {
+        must(ends.client.qp().write(from.all(), to.remote(), {.id = 1}));
+        expect_good(next_large(ends.client.send_cq()), 1, IBV_WC_RDMA_WRITE);
+    };
+    const auto read = [&] {
+        must(ends.server.qp().read(to.all(), from.remote(), {.id = 2}));
+        expect_good(next_large(ends.server.send_cq()), 2, IBV_WC_RDMA_READ);
+    };
     // Both are warm: whoever never sent has nothing to go on with.
-    must(ends.client.qp().write(from.all(), to.remote(), {.id = 1}));
-    expect_good(next(ends.client.send_cq()), 1, IBV_WC_RDMA_WRITE);
-    must(ends.server.qp().read(to.all(), from.remote(), {.id = 2}));
-    expect_good(next(ends.server.send_cq()), 2, IBV_WC_RDMA_READ);
+    write();
+    read();
 
     settle_counters();
     const std::uint64_t before = counter("tx_sendmsg_calls");
     {
         const no_large_pages now;
-        must(ends.client.qp().write(from.all(), to.remote(), {.id = 3}));
-        expect_good(next(ends.client.send_cq()), 3, IBV_WC_RDMA_WRITE);
-        must(ends.server.qp().read(to.all(), from.remote(), {.id = 4}));
-        expect_good(next(ends.server.send_cq()), 4, IBV_WC_RDMA_READ);
+        write();
+        read();
     }
     settle_counters();
     EXPECT_LE(counter("tx_sendmsg_calls") - before, 2 * size / 16384);
