@@ -6,6 +6,7 @@
 #include <linux/kmemleak.h>
 #include <linux/percpu.h>
 #include <linux/sched/mm.h>
+#include <linux/smp.h>
 #include <net/tcp.h>
 
 #include "../compat/compat.h"
@@ -25,9 +26,10 @@ static_assert(sizeof(struct srn_tx_batch) <= SRN_BATCH_SIZE);
  * The pages that were given to TCP last are soon back, if the peer is near. A stalled connection
  * keeps its batch, so a stream takes a spare only if the spare is charged to its own payer.
  */
+enum spare { SPARE_SOFTIRQ, SPARE_PROCESS, SPARE_GIVEN, SPARE_KINDS };
+
 struct spares {
-	struct srn_tx_batch *empty[2];	/* by: may the taker sleep? */
-	struct srn_tx_batch *given;
+	struct srn_tx_batch *of[SPARE_KINDS];
 };
 
 static DEFINE_PER_CPU(struct spares, spares);
@@ -70,23 +72,68 @@ static struct srn_tx_batch *use_spare(struct srn_tx_batch *b, struct mem_cgroup 
 	return NULL;
 }
 
+static struct srn_tx_batch *take_spare(enum spare kind, struct mem_cgroup *payer)
+{
+	return use_spare(this_cpu_xchg(spares.of[kind], NULL), payer);
+}
+
+static void put_spare(struct srn_tx_batch *b, enum spare kind)
+{
+	free_batch(this_cpu_xchg(spares.of[kind], b));
+}
+
+static enum spare spare_of(bool may_sleep)
+{
+	return may_sleep ? SPARE_PROCESS : SPARE_SOFTIRQ;
+}
+
 /* Return: a spare or a new batch, or NULL if there is no memory. */
 static struct srn_tx_batch *take_batch(struct mem_cgroup *payer, bool may_sleep, gfp_t gfp)
 {
-	struct srn_tx_batch *b = use_spare(this_cpu_xchg(spares.empty[may_sleep], NULL), payer);
+	struct srn_tx_batch *b = take_spare(spare_of(may_sleep), payer);
 
 	if (!b)
-		b = use_spare(this_cpu_xchg(spares.given, NULL), payer);
+		b = take_spare(SPARE_GIVEN, payer);
 	if (!b)
 		b = alloc_batch(payer, gfp);
 	if (!b)
-		b = use_spare(this_cpu_xchg(spares.empty[!may_sleep], NULL), payer);
+		b = take_spare(spare_of(!may_sleep), payer);
 	return b;
 }
 
-static void put_spare(struct srn_tx_batch *b, bool may_sleep)
+struct transfer {
+	enum spare kind;
+	struct srn_tx_batch *b;
+};
+
+/* On the CPU that has it: nobody else may touch its spares. */
+static void hand_over(void *arg)
 {
-	free_batch(this_cpu_xchg(spares.empty[may_sleep], b));
+	struct transfer *t = arg;
+
+	t->b = this_cpu_xchg(spares.of[t->kind], NULL);
+}
+
+/*
+ * There is no memory for a new batch. Whoever waits for it on this CPU could do so for ever, while
+ * others lie idle. Return: a spare of another CPU, or NULL.
+ */
+static struct srn_tx_batch *take_from_others(struct mem_cgroup *payer)
+{
+	struct transfer t;
+	int cpu;
+
+	for_each_online_cpu(cpu) {
+		for (t.kind = 0; t.kind < SPARE_KINDS; t.kind++) {
+			t.b = NULL;
+			if (READ_ONCE(per_cpu(spares, cpu).of[t.kind]))
+				smp_call_function_single(cpu, hand_over, &t, true);
+			t.b = use_spare(t.b, payer);
+			if (t.b)
+				return t.b;
+		}
+	}
+	return NULL;
 }
 
 /**
@@ -103,6 +150,8 @@ struct srn_tx_batch *srn_batch_get(struct mem_cgroup *payer, bool may_sleep)
 	gfp_t gfp = may_sleep ? GFP_NOIO | __GFP_NORETRY : GFP_NOWAIT;
 	struct srn_tx_batch *b = take_batch(payer, may_sleep, gfp);
 
+	if (unlikely(!b) && may_sleep)
+		b = take_from_others(payer);
 	if (!b)
 		return NULL;
 	b->bytes = 0;
@@ -116,10 +165,7 @@ struct srn_tx_batch *srn_batch_get(struct mem_cgroup *payer, bool may_sleep)
 
 static void put_batch(struct srn_tx_batch *b, bool may_sleep)
 {
-	if (b->given)
-		free_batch(this_cpu_xchg(spares.given, b));
-	else
-		put_spare(b, may_sleep);
+	put_spare(b, b->given ? SPARE_GIVEN : spare_of(may_sleep));
 }
 
 /**
@@ -270,7 +316,7 @@ static bool have_successor(const struct srn_tx_batch *b, bool may_sleep)
 
 	if (!successor)
 		return false;
-	put_spare(successor, may_sleep);
+	put_spare(successor, spare_of(may_sleep));
 	return true;
 }
 
@@ -370,12 +416,12 @@ int srn_batch_push(struct srn_tx_batch *b, struct socket *sock, bool may_sleep)
  */
 void srn_batch_exit(void)
 {
+	enum spare kind;
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		free_batch(per_cpu(spares, cpu).empty[false]);
-		free_batch(per_cpu(spares, cpu).empty[true]);
-		free_batch(per_cpu(spares, cpu).given);
+		for (kind = 0; kind < SPARE_KINDS; kind++)
+			free_batch(per_cpu(spares, cpu).of[kind]);
 		if (per_cpu(softirq_frag, cpu).page)
 			put_page(per_cpu(softirq_frag, cpu).page);
 	}
