@@ -22,7 +22,7 @@ static inline int srn_compat_create_cq(struct ib_cq *ibcq, const struct ib_cq_in
 #define srn_compat_create_cq	srn_cq_create
 #endif
 
-/* Since 7.3 there is none for kernel consumers, and the number is unsigned. */
+/* Kernel 7.3 has resizing for processes only, under another name, and the number is unsigned. */
 #ifdef SRN_HAVE_RESIZE_USER_CQ
 #define SRN_COMPAT_RESIZE_CQ	.resize_user_cq = srn_cq_resize,
 #else

@@ -14,7 +14,7 @@
 #include "cq.h"
 #include "qp.h"
 
-/* So many CQEs are copied before others have their turn, and at most with interrupts off. */
+/* A resize copies so many CQEs before others have their turn, and so many with interrupts off. */
 #define COPY_SOME	1024
 #define COPY_LOCKED	64
 
@@ -175,13 +175,14 @@ static bool fits(const struct srn_cq *cq, const struct new_ring *new, u32 cons)
 
 /*
  * The process does not poll meanwhile, or harms itself, so nobody writes what is copied without the
- * lock. No more is copied than fits. Return: false if that is not all; else @new is the old ring.
+ * lock. No more is copied than fits. Return: 0, and @new is the old ring; -EINVAL if not all fits.
  */
-static bool exchange_rings(struct srn_cq *cq, struct new_ring *new)
+static int exchange_rings(struct srn_ucontext *uc, struct srn_cq *cq, struct new_ring *new)
 {
 	u32 cons = READ_ONCE(cq->ctrl->cons), from = cons, num;
 	bool good;
 
+	lockdep_assert_held(&uc->resize_mutex);
 	spin_lock_irq(&cq->lock);
 	good = fits(cq, new, cons);
 	while (good && cq->prod - from > COPY_LOCKED) {
@@ -198,9 +199,10 @@ static bool exchange_rings(struct srn_cq *cq, struct new_ring *new)
 		swap(cq->ring, new->slots);
 		swap(cq->ring_map, new->map);
 		swap(cq->depth, new->depth);
+		cq->ibcq.cqe = cq->depth;
 	}
 	spin_unlock_irq(&cq->lock);
-	return good;
+	return good ? 0 : -EINVAL;
 }
 
 /**
@@ -224,7 +226,6 @@ int srn_cq_resize(struct ib_cq *ibcq, unsigned int cqe, struct ib_udata *udata)
 	struct srn_cq *cq = to_srn_cq(ibcq);
 	struct srn_ucontext *uc;
 	struct new_ring ring;
-	bool done;
 	int ret;
 
 	if (!udata)
@@ -247,14 +248,10 @@ int srn_cq_resize(struct ib_cq *ibcq, unsigned int cqe, struct ib_udata *udata)
 		ret = mutex_lock_killable(&uc->resize_mutex);
 	if (ret)
 		goto out;
-	done = exchange_rings(cq, &ring);
-	if (done)
-		ibcq->cqe = resp.depth;
+	ret = exchange_rings(uc, cq, &ring);
 	mutex_unlock(&uc->resize_mutex);
-	if (!done) {
+	if (ret)
 		srn_notice(dev, "a CQ is not resized to %u: more waits in it, or was lost\n", cqe);
-		ret = -EINVAL;
-	}
 out:
 	/* The ring that the queue was created with lies behind its indices, which stay. */
 	if (ring.map)

@@ -205,7 +205,7 @@ struct srn_qp_rx {
 	bool notify_recv:1;		/* tell the consumer of completed receives */
 	bool solicited_recv:1;		/* one of these was solicited, or has failed */
 	bool write_open;		/* more segments of the Write in hand will come */
-	bool waits;			/* messages wait; state_lock, under which others read it */
+	bool waits;			/* messages wait, or are dropped; under state_lock */
 	u8 control_len;			/* bytes in @control */
 	struct srn_cursor recv;		/* where Sends are placed */
 	struct srn_cursor read;		/* where RDMA Read Responses are placed */

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // Memory is short. faults.sh runs this, on kernels that inject faults.
-#include <sched.h>
-
 #include <algorithm>
 #include <fstream>
 #include <stdexcept>
 #include <string>
-#include <thread>
 
 #include "counters.hpp"
 #include "data.hpp"
@@ -83,33 +80,6 @@ TEST(Shortage, BatchesStayLarge) {
     settle_counters();
     EXPECT_LE(counter("tx_sendmsg_calls") - before, 2 * size / 16384);
     EXPECT_TRUE(std::ranges::equal(to.bytes(), pattern));
-}
-
-void run_on(int cpu) {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    if (sched_setaffinity(0, sizeof(one), &one) != 0) throw std::runtime_error("no such CPU");
-}
-
-/// A CPU that has nothing to go on with takes what another one keeps.
-TEST(Shortage, WhatAnotherCpuHasIsGoodEnough) {
-    if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs two CPUs";
-    constexpr std::uint32_t size = 1U << 20;
-    pair ends = connect_pair();
-    const softrnic::buffer from =
-        must(softrnic::buffer::create(ends.client.domain(), size, access::local_write));
-    const softrnic::buffer to = must(softrnic::buffer::create(
-        ends.server.domain(), size, access::local_write | access::remote_write));
-    const auto write = [&] {
-        must(ends.client.qp().write(from.all(), to.remote(), {.id = 1}));
-        expect_good(next_large(ends.client.send_cq()), 1, IBV_WC_RDMA_WRITE);
-    };
-    run_on(0);
-    write();
-    const no_large_pages now;
-    run_on(1);
-    write();
 }
 
 }  // namespace

@@ -21,6 +21,18 @@ struct rung {
     bool by_ioctl;
 };
 
+/// The completion of a Send.
+inline srn_cqe a_send(std::uint64_t id, std::uint32_t qp_number = 9) {
+    return {.wr_id = id,
+            .timestamp = 0,
+            .byte_len = 0,
+            .qp_num = qp_number,
+            .ex = 0,
+            .status = IBV_WC_SUCCESS,
+            .opcode = IBV_WC_SEND,
+            .flags = 0};
+}
+
 /// One at a time exists; the fake commands use it.
 class fake_kernel {
 public:

@@ -26,17 +26,6 @@ ibv_cq_init_attr_ex wanted() {
     return attr;
 }
 
-srn_cqe a_send(std::uint64_t id, std::uint32_t qp_number = 9) {
-    return {.wr_id = id,
-            .timestamp = 0,
-            .byte_len = 0,
-            .qp_num = qp_number,
-            .ex = 0,
-            .status = IBV_WC_SUCCESS,
-            .opcode = IBV_WC_SEND,
-            .flags = 0};
-}
-
 /// What it is refused with, or 0.
 int refusal(ibv_context* context, ibv_cq_init_attr_ex attr) {
     errno = 0;
@@ -138,7 +127,7 @@ TEST_F(Iterate, ReadsWhatThereIs) {
                      .status = IBV_WC_SUCCESS,
                      .opcode = IBV_WC_RECV,
                      .flags = SRN_CQE_WITH_INV});
-    srn_cqe second = a_send(2);
+    srn_cqe second = test::a_send(2);
     second.status = IBV_WC_WR_FLUSH_ERR;
     kernel.complete(second);
     ASSERT_EQ(start(), 0);
@@ -166,7 +155,7 @@ TEST_F(Iterate, ReadsWhatThereIs) {
 }
 
 TEST_F(Iterate, MixesWithPollCq) {
-    for (std::uint64_t id = 0; id < 4; ++id) kernel.complete(a_send(id));
+    for (std::uint64_t id = 0; id < 4; ++id) kernel.complete(test::a_send(id));
     ibv_wc wc{};
     EXPECT_EQ(poll_cq(attr.send_cq, 1, &wc), 1);
     EXPECT_EQ(wc.wr_id, 0U);
@@ -183,7 +172,7 @@ TEST_F(Iterate, MixesWithPollCq) {
 /// What is read may be written again at once, and what it held may be posted.
 TEST_F(Iterate, EachGivesItsPlaceBack) {
     EXPECT_EQ(send(3), 0);
-    for (std::uint64_t id = 0; id < 3; ++id) kernel.complete(a_send(id, qp->qp_num));
+    for (std::uint64_t id = 0; id < 3; ++id) kernel.complete(test::a_send(id, qp->qp_num));
     EXPECT_EQ(send(1), ENOMEM);
     ASSERT_EQ(start(), 0);
     EXPECT_EQ(kernel.cq_control().cons, 1U);
@@ -195,7 +184,7 @@ TEST_F(Iterate, EachGivesItsPlaceBack) {
 }
 
 TEST_F(Iterate, AnOverflowIsToldWhenAllIsRead) {
-    kernel.complete(a_send(1));
+    kernel.complete(test::a_send(1));
     kernel.cq_control().error = 1;
     ASSERT_EQ(start(), 0);
     EXPECT_EQ(ibv_next_poll(ex), EIO);
@@ -209,7 +198,7 @@ TEST_F(Iterate, RingsWhenThereIsNothing) {
     kernel.qp_control().sq_kick = SRN_KICK_LAZY;
     EXPECT_EQ(send(1), 0);
     EXPECT_TRUE(kernel.doorbells.empty());
-    kernel.completed_by_doorbells = {a_send(7, qp->qp_num)};
+    kernel.completed_by_doorbells = {test::a_send(7, qp->qp_num)};
     ASSERT_EQ(start(), 0);
     EXPECT_EQ(ex->wr_id, 7U);
     EXPECT_EQ(kernel.doorbells.size(), 1U);
@@ -242,7 +231,7 @@ TEST_F(Iterate, OneThreadAtATime) {
         const auto index = static_cast<std::uint32_t>(id - 1);
         while (index - cons.load(std::memory_order_acquire) >= kernel.cq.depth)
             std::this_thread::yield();
-        kernel.cqe(index) = a_send(id);
+        kernel.cqe(index) = test::a_send(id);
         prod.store(index + 1, std::memory_order_release);
     }
     one.join();

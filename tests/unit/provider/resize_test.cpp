@@ -21,12 +21,7 @@ protected:
     void TearDown() override { EXPECT_EQ(destroy_cq(queue), 0); }
 
     void complete(std::uint64_t first, std::uint64_t last) {
-        for (std::uint64_t id = first; id <= last; ++id) {
-            srn_cqe entry{};
-            entry.wr_id = id;
-            entry.opcode = IBV_WC_SEND;
-            kernel.complete(entry);
-        }
+        for (std::uint64_t id = first; id <= last; ++id) kernel.complete(test::a_send(id));
     }
     void expect(std::uint64_t first, std::uint64_t last) {
         for (std::uint64_t id = first; id <= last; ++id) {
