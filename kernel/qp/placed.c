@@ -229,10 +229,13 @@ static enum hrtimer_restart look(struct hrtimer *timer)
 {
 	struct srn_ride *ride = container_of(timer, struct srn_ride, timer);
 	struct srn_qp *qp = ride->qp;
-	u32 asks = READ_ONCE(qp->tx.asks), answered = READ_ONCE(qp->tx.asks_answered);
+	u32 asks, answered;
 	bool late, again;
 
 	spin_lock(&ride->lock);
+	/* A question that is not seen here sees that the timer does not run any more. */
+	asks = READ_ONCE(qp->tx.asks);
+	answered = READ_ONCE(qp->tx.asks_answered);
 	late = (s32)(ride->seen - answered) > 0;
 	again = !late && asks != answered;
 	ride->seen = asks;
@@ -298,7 +301,7 @@ static bool waits_for_ride(struct srn_qp *qp)
 void srn_placed_asked(struct srn_qp *qp, u16 index)
 {
 	WRITE_ONCE(qp->tx.ask_index, index);
-	/* Release: pairs with srn_placed_answer(). */
+	/* Release: pairs with answer(). */
 	smp_store_release(&qp->tx.asks, qp->tx.asks + 1);
 	if (!waits_for_ride(qp))
 		srn_tx_kick_async(&qp->stream);
@@ -370,9 +373,9 @@ static u16 answer(struct srn_qp *qp)
 }
 
 /*
- * Is it time to answer or to ask, whatever else there is to send? An answer comes behind the next
- * message, if there is one: a question may come along with it then. So a peer that always asks gets
- * every second turn.
+ * Does a question or an answer go before other messages? An answer is held back for one message,
+ * because this end may have a question by then, for the same packet. So a peer that asks all the
+ * time gets every second turn.
  */
 static bool is_due(struct srn_qp *qp)
 {
@@ -466,7 +469,10 @@ void srn_placed_followed(struct srn_qp *qp)
 	spin_unlock(&ride->lock);
 }
 
-/* Nothing is told to a peer that does not ask. One that has had no time for it may be like us. */
+/*
+ * The final report goes to a peer that has asked. If this end would ask, so would the peer, and may
+ * have had no time for it.
+ */
 static bool owes_last(const struct srn_qp *qp)
 {
 	if (qp->tx.last_told || !(qp->rx.asked || READ_ONCE(qp->sq.await_placement)))
@@ -488,7 +494,7 @@ static void put_last(struct srn_qp *qp, u32 *stag, u64 *to)
  * srn_placed_close - the connection is about to be closed in an orderly way
  * @qp: queue pair that has nothing else to send
  *
- * What comes after the last word is received until the peer closes, too. The peer does not know.
+ * What comes after the final report is received until the peer closes, too, but not reported.
  *
  * Context: the active transmitter.
  *
@@ -501,7 +507,7 @@ bool srn_placed_close(struct srn_qp *qp)
 }
 
 /**
- * srn_placed_close_next - transmit the last word
+ * srn_placed_close_next - transmit the final report
  * @qp: queue pair for which tx.last_due is true
  * @msg: the message
  *

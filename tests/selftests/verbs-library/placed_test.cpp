@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // Placed completions: with the link's setting, a signaled Send or Write completes when the peer has
 // placed it.
+#include <sched.h>
+
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstring>
+#include <stdexcept>
+#include <thread>
 
 #include "data.hpp"
 #include "fixture.hpp"
@@ -109,6 +115,55 @@ TEST_F(Placed, Streams) {
 TEST_F(Placed, BackAndForth) {
     pair ends = connect();
     for (std::uint64_t i = 0; i < 500; ++i) back_and_forth(ends, i);
+}
+
+/// While it exists, this thread runs on one CPU of those that there are.
+class on_cpu {
+public:
+    explicit on_cpu(unsigned n) {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(n % std::max(std::thread::hardware_concurrency(), 1U), &one);
+        if (sched_getaffinity(0, sizeof(before_), &before_) != 0 ||
+            sched_setaffinity(0, sizeof(one), &one) != 0)
+            throw std::runtime_error("no such CPU");
+    }
+    ~on_cpu() { sched_setaffinity(0, sizeof(before_), &before_); }
+    on_cpu(const on_cpu&) = delete;
+    on_cpu& operator=(const on_cpu&) = delete;
+
+private:
+    cpu_set_t before_{};
+};
+
+// The first messages are answered by messages with which answers ride. Then nothing rides any more,
+// and the question comes from another CPU, while the timer for the last answer may be looking.
+TEST_F(Placed, AWriteBehindMessagesThatWereAnswered) {
+    constexpr unsigned rounds = 60, answered = 70;
+    pair ends = connect();
+    const softrnic::buffer to = must(softrnic::buffer::create(ends.server.domain(), 8, rights));
+    const softrnic::buffer from =
+        must(softrnic::buffer::create(ends.client.domain(), 8, access::none));
+    std::atomic<unsigned> begun = 0, done = 0;
+    const std::jthread writer([&](const std::stop_token& stop) {
+        const on_cpu second(1);
+        for (unsigned round = 1; round <= rounds; ++round) {
+            while (begun != round)
+                if (stop.stop_requested()) return;
+            const auto end = std::chrono::steady_clock::now() + round * 2us;
+            while (std::chrono::steady_clock::now() < end) {
+            }
+            must(ends.client.qp().write(from.sub(0, 8), to.remote(), {.id = round}));
+            done = round;
+        }
+    });
+    const on_cpu first(0);
+    for (unsigned round = 1; round <= rounds; ++round) {
+        for (unsigned i = 0; i < answered; ++i) back_and_forth(ends, i);
+        begun = round;
+        while (done != round) std::this_thread::yield();
+        expect_good(next(ends.client.send_cq()), round, IBV_WC_RDMA_WRITE);
+    }
 }
 
 TEST_F(Placed, WhatNobodyReceivedFails) {
