@@ -12,6 +12,7 @@
 
 #include "../compat/compat.h"
 #include "../device/work.h"
+#include "../stream/charge.h"
 #include "../stream/keepalive.h"
 #include "../stream/sock.h"
 #include "ep.h"
@@ -114,7 +115,7 @@ static void port_work(struct work_struct *work)
 			break;
 		cond_resched();
 		srn_sock_unhook(sock->sk);
-		srn_sock_charge_as(sock->sk, port->sock->sk);
+		srn_charge_sock_as(sock->sk, port->sock->sk);
 		srn_sock_setup(sock);
 		srn_keepalive_start(sock);
 		/* Under the mutex the listener's link cannot go away. */

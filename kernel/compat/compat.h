@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Everything that differs between kernel versions. No other file asks for the version.
+ * What differs between kernel versions, but for the operations of a device: see device_ops.h.
  */
 #ifndef SRN_COMPAT_H
 #define SRN_COMPAT_H

@@ -16,7 +16,7 @@
  */
 int srn_abi_refuse(struct srn_device *dev)
 {
-	srn_notice(dev, "refused what only a newer module knows: a provider asks for it\n");
+	srn_notice(dev, "a provider has asked for a feature that this module does not have\n");
 	return -EOPNOTSUPP;
 }
 

@@ -123,8 +123,9 @@ enum srn_mem_fault srn_mem_check(const struct srn_mem *mem, const struct ib_pd *
  * srn_mem_begin - open an access
  * @mem: region, found under the RCU read lock that is still held, or referenced
  *
- * Context: bottom halves disabled until srn_mem_end(), and no sleep in between. For the region of a
- * process, the caller may sleep, because nobody waits for such an access in softirq.
+ * Context: bottom halves are disabled until srn_mem_end(), and the caller does not sleep in
+ * between. Neither holds for the region of a process, because nobody waits for an access to one in
+ * softirq.
  *
  * Return: false if the region is not valid any more.
  */

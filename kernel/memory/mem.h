@@ -6,11 +6,11 @@
  *
  * - References (kref) keep the structure and a user region's pinned pages. The
  *   transmit engine holds them while bytes wait for room in the socket.
- * - Accesses (srn_mem_begin/end) are short sections, entered with bottom halves
- *   disabled, in which bytes are moved. The caller may sleep only while a region of
- *   a process is open. Invalidation marks the region and waits for them, so that no
- *   byte is moved after it has returned, not even into pages that a kernel consumer
- *   has freed by then.
+ * - Accesses (srn_mem_begin/end) are short sections in which bytes are moved. Bottom
+ *   halves are disabled in them, and the caller does not sleep, unless the region is a
+ *   process's. Invalidation marks the region and waits for them, so that no byte is
+ *   moved after it has returned, not even into pages that a kernel consumer has freed
+ *   by then.
  *
  * An access is never open while completions are reported or a region is
  * invalidated: both may wait for accesses to end.

@@ -153,8 +153,7 @@ static enum ib_event_type violation_event(struct srn_term_code term)
 {
 	if (term.layer == SRN_LAYER_RDMAP && term.etype == SRN_RDMAP_CATASTROPHIC)
 		return IB_EVENT_QP_FATAL;
-	if ((term.layer == SRN_LAYER_RDMAP && term.etype == SRN_RDMAP_REMOTE_PROTECTION) ||
-	    (term.layer == SRN_LAYER_DDP && term.etype == SRN_DDP_TAGGED_BUFFER))
+	if (srn_rdmap_is_access_fault(term))
 		return IB_EVENT_QP_ACCESS_ERR;
 	return IB_EVENT_QP_REQ_ERR;
 }

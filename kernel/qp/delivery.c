@@ -18,7 +18,7 @@
 
 static void end_write(struct srn_qp *qp)
 {
-	/* The last word of the peer may come in the middle of a Write. */
+	/* The peer's final report may come in the middle of a Write. */
 	if (!qp->rx.payload && srn_placed_received(qp))
 		return;
 	if (!qp->rx.write_len)

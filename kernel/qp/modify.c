@@ -43,7 +43,7 @@ static int modify_to_reset(struct srn_qp *qp)
 		WRITE_ONCE(qp->ended, false);
 		WRITE_ONCE(qp->peer_closed, false);
 		qp->end_event = 0;
-		WRITE_ONCE(qp->access, SRN_MODIFY_ACCESS);
+		WRITE_ONCE(qp->access, SRN_MEM_REMOTE_ACCESS);
 	}
 	spin_unlock(&qp->state_lock);
 	if (ok)
@@ -138,7 +138,7 @@ static bool is_rdma_cm_step(const struct ib_qp_attr *attr, int mask)
 static void modify_access(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	if (!is_rdma_cm_step(attr, mask))
-		WRITE_ONCE(qp->access, attr->qp_access_flags & SRN_MODIFY_ACCESS);
+		WRITE_ONCE(qp->access, attr->qp_access_flags & SRN_MEM_REMOTE_ACCESS);
 }
 
 static void modify_rate(struct srn_qp *qp, u32 kbits)

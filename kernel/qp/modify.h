@@ -8,7 +8,6 @@
 #include "qp.h"
 
 /* Access that peers can be granted, and that they have unless somebody decides otherwise. */
-#define SRN_MODIFY_ACCESS	SRN_MEM_REMOTE_ACCESS
 
 int srn_modify(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask);
 

@@ -80,7 +80,10 @@ static bool is_response(const struct srn_rdmap_header *h)
 	return h->opcode == SRN_OP_READ_RESPONSE || h->opcode == SRN_OP_ATOMIC_RESPONSE;
 }
 
-/* If the segment is an answer: what the peer has to answer next. Return: the request or NULL. */
+/*
+ * If the segment is a response, describe the request that it has to be for. Return: that request,
+ * or NULL.
+ */
 static struct srn_send *oldest_request(struct srn_qp *qp, const struct srn_rdmap_header *h,
 				       struct srn_request *oldest)
 {

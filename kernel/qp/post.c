@@ -19,6 +19,73 @@ static bool may_transmit_here(void)
 	return preemptible() && !rcu_preempt_depth();
 }
 
+/*
+ * Have what was posted flushed if the queue pair has ended. Return: true if there is a connection
+ * to transmit on. Without one it stays for later, or end_work will flush it.
+ */
+static bool has_connection(struct srn_qp *qp)
+{
+	unsigned long flags;
+	bool ended;
+
+	spin_lock_irqsave(&qp->state_lock, flags);
+	ended = qp->ended;
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+	if (ended)
+		srn_completion_flush(qp);
+	return !ended && READ_ONCE(qp->state) == IB_QPS_RTS;
+}
+
+/* Take the work requests of a kernel consumer up to the first bad one, and transmit them. */
+static int post_list(struct srn_qp *qp, const struct ib_send_wr *wr,
+		     const struct ib_send_wr **bad_wr)
+{
+	bool here = may_transmit_here(), collect;
+	enum ib_qp_state state;
+	unsigned long flags;
+	int ret = 0;
+
+	spin_lock_irqsave(&qp->sq.lock, flags);
+	state = READ_ONCE(qp->state);
+	if (state != IB_QPS_RTS && state != IB_QPS_SQD && state != IB_QPS_ERR)
+		ret = -EINVAL;
+	for (; wr && !ret; wr = wr->next) {
+		ret = srn_fetch_post(qp, wr);
+		if (ret)
+			break;
+	}
+	collect = !here && !ret && state == IB_QPS_RTS && srn_coalesce(qp);
+	spin_unlock_irqrestore(&qp->sq.lock, flags);
+	if (ret)
+		*bad_wr = wr;
+
+	if (!has_connection(qp))
+		return ret;
+	if (collect)
+		srn_tx_kick_later(&qp->stream);
+	else if (here)
+		srn_tx_kick(&qp->stream);
+	else
+		srn_tx_kick_async(&qp->stream);
+	return ret;
+}
+
+/* A process has posted to its ring. */
+static void ring(struct srn_qp *qp)
+{
+	struct srn_watch *watch = &qp->scq->watch;
+	bool idle = srn_watch_is_shared(watch) && srn_cq_is_polled(qp->scq);
+
+	if (srn_watch_has_deferred(watch))
+		srn_watch_take_over(qp);
+	srn_fetch_prepare(qp);
+	if (has_connection(qp))
+		srn_tx_kick(&qp->stream);
+	if (idle)
+		srn_watch_help(qp);
+	srn_count(qp->dev->counters, SRN_COUNT_DOORBELLS);
+}
+
 /**
  * srn_post_send - post sends of a kernel consumer, or execute a process's doorbell
  * @ibqp: queue pair
@@ -28,58 +95,21 @@ static bool may_transmit_here(void)
  * Context: any for a kernel consumer. It transmits by itself where it may sleep; where it may not,
  * it does so only if it does not post much. A doorbell comes in process context, and transmits
  * there.
+ *
+ * Return: 0, -EINVAL for a bad work request, one of a process, or before there is a connection, or
+ * -ENOMEM if the queue is full.
  */
 int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		  const struct ib_send_wr **bad_wr)
 {
 	struct srn_qp *qp = to_srn_qp(ibqp);
-	enum ib_qp_state state;
-	bool here = !qp->kernel || may_transmit_here();
-	bool idle = !qp->kernel && srn_watch_is_shared(&qp->scq->watch) &&
-		    srn_cq_is_polled(qp->scq);
-	bool ended, collect = false;
-	unsigned long flags;
-	int ret = 0;
 
-	if (!qp->kernel && wr) {
+	if (qp->kernel)
+		return post_list(qp, wr, bad_wr);
+	if (wr) {
 		*bad_wr = wr;
 		return -EINVAL;
 	}
-	if (!qp->kernel) {
-		if (srn_watch_has_deferred(&qp->scq->watch))
-			srn_watch_take_over(qp);
-		srn_fetch_prepare(qp);
-	} else {
-		spin_lock_irqsave(&qp->sq.lock, flags);
-		state = READ_ONCE(qp->state);
-		if (state != IB_QPS_RTS && state != IB_QPS_SQD && state != IB_QPS_ERR)
-			ret = -EINVAL;
-		for (; wr && !ret; wr = wr->next) {
-			ret = srn_fetch_post(qp, wr);
-			if (ret)
-				break;
-		}
-		collect = !here && !ret && state == IB_QPS_RTS && srn_coalesce(qp);
-		spin_unlock_irqrestore(&qp->sq.lock, flags);
-		if (ret)
-			*bad_wr = wr;
-	}
-	spin_lock_irqsave(&qp->state_lock, flags);
-	ended = qp->ended;
-	spin_unlock_irqrestore(&qp->state_lock, flags);
-	if (ended)
-		srn_completion_flush(qp);
-	else if (READ_ONCE(qp->state) != IB_QPS_RTS)
-		;	/* not connected yet, or end_work will flush it */
-	else if (collect)
-		srn_tx_kick_later(&qp->stream);
-	else if (here)
-		srn_tx_kick(&qp->stream);
-	else
-		srn_tx_kick_async(&qp->stream);
-	if (idle)
-		srn_watch_help(qp);
-	if (!qp->kernel)
-		srn_count(qp->dev->counters, SRN_COUNT_DOORBELLS);
-	return ret;
+	ring(qp);
+	return 0;
 }

@@ -13,6 +13,7 @@
 #include "connection.h"
 #include "modify.h"
 #include "owner.h"
+#include "qpn.h"
 #include "state.h"
 #include "watch.h"
 
@@ -116,43 +117,6 @@ static void free_queues(struct srn_qp *qp)
 	kfree(qp->recv);
 }
 
-/* As many as share a node of the tables that find queue pairs by number: the core's, and ours. */
-#define QPN_BLOCK	XA_CHUNK_SIZE
-
-static u32 next_number(struct srn_device *dev, struct srn_qpns *from)
-{
-	u32 qpn;
-
-	spin_lock(&from->lock);
-	if (from->next % QPN_BLOCK == 0)
-		from->next = atomic_inc_return(&dev->qpn_blocks) * dev->qpn_step * QPN_BLOCK;
-	qpn = from->next++ & SRN_MAX_QPN;
-	spin_unlock(&from->lock);
-	return qpn;
-}
-
-/*
- * Each context of a process has blocks of numbers to itself. Each block is used once before the
- * first one comes again, so that a late completion does not name somebody else's queue pair. The
- * step from one block to the next is random, so that a stranger does not guess numbers; whoever
- * knows two blocks that follow each other knows all. It is odd, so that no block is left out.
- * If numbers were all far apart, each queue pair would cost 3 KiB for the nodes of tables.
- */
-static int reserve_number(struct srn_device *dev, struct ib_udata *udata, u32 *qpn)
-{
-	struct srn_ucontext *uc =
-		rdma_udata_to_drv_context(udata, struct srn_ucontext, ibuc);
-	struct srn_qpns *from = uc ? &uc->qpns : &dev->qpns;
-	int ret = -EBUSY;
-
-	while (ret == -EBUSY) {
-		*qpn = next_number(dev, from);
-		if (*qpn)
-			ret = xa_insert(&dev->qps, *qpn, NULL, GFP_KERNEL);
-	}
-	return ret;
-}
-
 /**
  * srn_qp_create - create a queue pair
  * @ibqp: queue pair, allocated by the core
@@ -179,7 +143,7 @@ int srn_qp_create(struct ib_qp *ibqp, struct ib_qp_init_attr *attrs, struct ib_u
 	qp->scq = to_srn_cq(attrs->send_cq);
 	qp->rcq = to_srn_cq(attrs->recv_cq);
 	qp->srq = attrs->srq ? to_srn_srq(attrs->srq) : NULL;
-	qp->access = SRN_MODIFY_ACCESS;
+	qp->access = SRN_MEM_REMOTE_ACCESS;
 	srn_owner_init(qp);
 	refcount_set(&qp->refs, 1);
 	srn_connection_init(qp);
@@ -187,7 +151,7 @@ int srn_qp_create(struct ib_qp *ibqp, struct ib_qp_init_attr *attrs, struct ib_u
 	ret = alloc_queues(qp, udata, &resp);
 	if (ret)
 		goto err_count;
-	ret = reserve_number(dev, udata, &qpn);
+	ret = srn_qpn_reserve(dev, udata, &qpn);
 	if (ret)
 		goto err_queues;
 	ibqp->qp_num = qpn;

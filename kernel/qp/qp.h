@@ -2,11 +2,11 @@
 /*
  * Queue pairs.
  *
- * State. Only srn_state_set() changes qp->state, and it follows one table. A queue pair of rdma_cm
- * goes to RTS when the connection manager hands over a connected socket. One that is brought up by
- * hand goes there when its process says so, and may get its socket later. Whichever side ends the
- * connection, srn_state_fail() moves the queue pair to ERR and queues end_work, which stops the
- * stream, flushes the queues and tells whoever has set up the connection.
+ * State. Only srn_state_set() changes qp->state once it has a value, and it follows one table. A
+ * queue pair of rdma_cm goes to RTS when the connection manager hands over a connected socket. One
+ * that is brought up by hand goes there when its process says so, and may get its socket later.
+ * Whichever side ends the connection, srn_state_fail() moves the queue pair to ERR and queues
+ * end_work, which stops the stream, flushes the queues and tells whoever has set up the connection.
  *
  * Send queue. The kernel works on its own copies (struct srn_send), made once per
  * work request. There are four free-running indices, each at or behind the one listed before it:
@@ -45,7 +45,7 @@
 #include "coalesce.h"
 #include "cq.h"
 #include "doorbell.h"
-#include "rq.h"
+#include "srq.h"
 #include "wr_table.h"
 
 /*
@@ -113,7 +113,7 @@ struct srn_sq {
 	u32 sent;
 	u32 cons;
 	u32 silent;		/* work requests of a process that completed without a CQE */
-	u32 messages;		/* of those that are complete, see placed.h */
+	u32 messages;		/* number of messages of completed work requests, see placed.h */
 	u32 placed;		/* index up to which the peer has placed all, see placed.h */
 
 	/* Reads and atomics, which are answered in order. */
@@ -163,8 +163,8 @@ struct srn_qp_tx {
 	u8 rtr;			/* enum srn_rtr that is to be sent */
 	bool answer_held;	/* an answer comes behind the message in hand, see placed.h */
 	bool unasked;		/* a signaled Send or Write has been sent since the last question */
-	bool last_due;		/* the last word comes next */
-	bool last_told;		/* it has been sent */
+	bool last_due;		/* the final report of what is placed comes next */
+	bool last_told;		/* the final report has been sent */
 	u8 rnr_tries;		/* how often Sends may find no receive */
 	bool limit_due;		/* the peer is to be told @rnr_tries */
 	bool refuse_due;	/* the peer is to be told of a refusal; the receiver sets it */
@@ -199,7 +199,7 @@ struct srn_qp_rx {
 	bool wr_taken:1;		/* qp->recv holds a receive that is in use */
 	bool may_wait:1;		/* the peer's messages may wait for a receive, see rnr.h */
 	bool asked:1;			/* the peer has asked what has been placed */
-	bool last_word:1;		/* the peer has told what it has placed at the end */
+	bool last_word:1;		/* the peer's final report has come */
 	/* What the receiver has to do when its pass is over, see srn_delivery_done(). */
 	bool notify_send:1;		/* complete requests that were answered */
 	bool notify_recv:1;		/* tell the consumer of completed receives */
@@ -211,7 +211,7 @@ struct srn_qp_rx {
 	struct srn_cursor read;		/* where RDMA Read Responses are placed */
 
 	u8 control[SRN_TERM_MAX];	/* a control message */
-	u32 placed;			/* messages so far, see placed.h */
+	u32 placed;			/* number of the peer's messages so far, see placed.h */
 };
 
 /* The reference to a queue pair that the RDMA core holds for a connection, see cm/claim.h. */
@@ -236,7 +236,7 @@ struct srn_qp {
 	struct pid *owner;		/* process that created it */
 	struct srn_cm_handle *cm_handle;	/* what the core's iWARP CM gets in its place */
 
-	struct mutex conn_mutex;	/* start and stop of the stream; the outermost lock */
+	struct mutex conn_mutex;	/* start and stop of the stream */
 	u32 rate_limit;			/* kbit/s, 0: none; conn_mutex */
 	spinlock_t state_lock;		/* protects what follows, up to end_term */
 	enum ib_qp_state state;

@@ -85,7 +85,7 @@ void srn_requests_done(struct srn_qp *qp)
 
 	spin_lock_irqsave(&sq->lock, flags);
 	srn_sq_slot(sq, sq->oldest)->finished = true;
-	/* What was sent before it was placed before it was answered. */
+	/* The peer has placed what was sent before the request by the time it answers. */
 	if ((s32)(sq->oldest - sq->placed) > 0)
 		sq->placed = sq->oldest;
 	WRITE_ONCE(sq->answered, sq->answered + 1);

@@ -22,6 +22,9 @@
  */
 #define PATIENCE_MAX	(HZ / 4)
 
+/* So many queue pairs are told at once of a receive in a shared queue. */
+#define MAX_TOLD	64
+
 /*
  * No message is refused earlier, whatever the limit: a process whose processor is taken away for a
  * moment posts its receives later than any adapter would have to wait.
@@ -132,6 +135,7 @@ static void ask_for_doorbell(struct srn_qp *qp, bool ask)
 		list_add_tail(&qp->rx.rnr->waiter, &srq->waiters);
 	else
 		list_del(&qp->rx.rnr->waiter);
+	WRITE_ONCE(srq->num_waiters, srq->num_waiters + (ask ? 1 : -1));
 	if (srq->map)
 		WRITE_ONCE(srq->ctrl->kick,
 			   list_empty(&srq->waiters) ? SRN_KICK_NOT : SRN_KICK_NOW);
@@ -159,7 +163,7 @@ static void free_segments(struct list_head *segments)
 	INIT_LIST_HEAD(segments);
 }
 
-static void stop_to_wait(struct srn_qp *qp)
+static void stop_waiting(struct srn_qp *qp)
 {
 	qp->stream.rx_held = false;
 	free_segments(&qp->rx.rnr->spare);
@@ -177,13 +181,16 @@ static void refuse(struct srn_qp *qp)
 	srn_qp_notice(qp, "a message has waited for a receive for as long as its sender allows\n");
 	/* From here on rx.placed stays as it is. */
 	rnr->refused = true;
-	stop_to_wait(qp);
+	stop_waiting(qp);
 	free_segments(&rnr->segments);
 	WRITE_ONCE(qp->tx.refuse_due, true);
 	srn_tx_kick_async(&qp->stream);
 }
 
-/* Fill in what is to be kept of a segment: so much of its payload, from @done on. */
+/*
+ * Fill in what is known of a part that is kept of the segment in hand: its payload from @done on,
+ * to the end if @last.
+ */
 static void fill(struct srn_qp *qp, struct srn_rnr_segment *segment,
 		 const struct srn_rdmap_header *h, u32 done, bool last)
 {
@@ -373,8 +380,11 @@ void srn_rnr_done(struct srn_qp *qp, struct srn_rnr_segment *segment)
 	list_del(&segment->list);
 	rnr->bytes -= segment->size;
 	kfree(segment);
-	if (list_empty(&rnr->segments))
-		stop_to_wait(qp);
+	if (!list_empty(&rnr->segments))
+		return;
+	stop_waiting(qp);
+	if (qp->srq && READ_ONCE(qp->srq->num_waiters) >= MAX_TOLD)
+		srn_rnr_posted_shared(qp->srq);
 }
 
 static struct srn_rnr_segment *newest(struct srn_qp *qp)
@@ -431,7 +441,7 @@ void srn_rnr_wait_on(struct srn_qp *qp)
 	}
 	if (!limit && !qp->srq)
 		return;
-	/* Never for long: while this is queued, one that lacks memory cannot come earlier. */
+	/* While this is queued, a retry for want of memory cannot come earlier, so it is short. */
 	delay = qp->srq ? rnr->patience : PATIENCE_MAX;
 	if (limit)
 		delay = min(delay, rnr->since + limit - now);
@@ -463,16 +473,26 @@ void srn_rnr_posted(struct srn_qp *qp)
  * srn_rnr_posted_shared - a receive has been posted to a shared receive queue
  * @srq: the queue
  *
+ * If very many wait, some are told, and the next ones when one of these waits no longer. Each one
+ * also looks by itself from time to time.
+ *
  * Context: any.
  */
 void srn_rnr_posted_shared(struct srn_srq *srq)
 {
-	struct srn_rnr *rnr;
+	struct srn_rnr *rnr, *next;
+	int left = MAX_TOLD;
 	unsigned long flags;
+	LIST_HEAD(told);
 
 	spin_lock_irqsave(&srq->waiters_lock, flags);
-	list_for_each_entry(rnr, &srq->waiters, waiter)
+	list_for_each_entry_safe(rnr, next, &srq->waiters, waiter) {
+		if (!left--)
+			break;
 		srn_rnr_posted(rnr->qp);
+		list_move_tail(&rnr->waiter, &told);
+	}
+	list_splice_tail(&told, &srq->waiters);
 	spin_unlock_irqrestore(&srq->waiters_lock, flags);
 }
 
@@ -485,13 +505,17 @@ void srn_rnr_posted_shared(struct srn_srq *srq)
 void srn_rnr_exit(struct srn_qp *qp)
 {
 	struct srn_rnr *rnr = qp->rx.rnr;
+	unsigned long flags;
 
 	if (!rnr)
 		return;
 	if (qp->rx.waits && !rnr->refused) {
 		srn_qp_notice(qp, "messages have waited for a receive until the end\n");
-		stop_to_wait(qp);
+		stop_waiting(qp);
 	}
+	spin_lock_irqsave(&qp->state_lock, flags);
+	qp->rx.waits = false;
+	spin_unlock_irqrestore(&qp->state_lock, flags);
 	free_segments(&rnr->segments);
 	free_segments(&rnr->spare);
 	kfree(rnr);

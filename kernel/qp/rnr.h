@@ -34,8 +34,8 @@ struct srn_rnr_segment {
 	u32 done;		/* bytes in @data so far */
 	u32 write_len;		/* Immediate Data: bytes of the Write before it */
 	bool asked;		/* the peer wants to know when it is placed */
-	u16 ask_index;		/* what it is to be told then */
-	u32 writes;		/* that came behind it, and before the next one */
+	u16 ask_index;		/* index that it is answered with then */
+	u32 writes;		/* Writes that came behind it and before the next segment here */
 	u8 data[];
 };
 
@@ -49,8 +49,8 @@ struct srn_rnr {
 	struct list_head spare;		/* memory for the next segment */
 	u32 patience;			/* jiffies until the SRQ is looked at again */
 	unsigned long since;		/* when the oldest one began to wait, in jiffies */
-	bool refused;			/* one has waited for too long, and all are dropped */
-	bool drops;			/* the segment in hand is one of these */
+	bool refused;			/* a message has waited for too long: all are dropped */
+	bool drops;			/* the segment in hand is dropped */
 	struct list_head waiter;	/* in the list of the SRQ, under its lock */
 };
 

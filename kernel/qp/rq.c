@@ -4,7 +4,7 @@
  */
 #include <linux/log2.h>
 
-#include "rq.h"
+#include "srq.h"
 
 /**
  * srn_rq_size - decide depth and stride of a ring

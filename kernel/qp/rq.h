@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Receive queues: a ring of receive work requests, of one QP or shared (SRQ).
+ * Receive queues: a ring of receive work requests, of a QP or of an SRQ.
  */
 #ifndef SRN_RQ_H
 #define SRN_RQ_H
@@ -46,44 +46,11 @@ struct srn_recv {
 	struct srn_sge sge[];	/* as many as the ring's max_sge */
 };
 
-/**
- * struct srn_srq - shared receive queue
- * @ibsrq: what the RDMA core sees
- * @rq: the ring
- * @limit: number of receives below which IB_EVENT_SRQ_LIMIT_REACHED is raised; 0: not armed.
- *	It is protected by rq.lock.
- * @map: mapping for a process
- * @ctrl: shared indices
- * @waiters_lock: protects @waiters; it is taken before the state_lock of a queue pair
- * @waiters: queue pairs with messages that wait for a receive: struct srn_rnr
- */
-struct srn_srq {
-	struct ib_srq ibsrq;
-	struct srn_rq rq;
-	u32 limit;
-	struct srn_mmap *map;
-	struct srn_srq_ctrl *ctrl;
-
-	spinlock_t waiters_lock;	/* of what follows */
-	struct list_head waiters;
-};
-
-static inline struct srn_srq *to_srn_srq(struct ib_srq *ibsrq)
-{
-	return container_of(ibsrq, struct srn_srq, ibsrq);
-}
+struct srn_srq;
 
 void srn_rq_size(struct srn_rq *rq, u32 entries, u32 max_sge);
 int srn_rq_take(struct srn_rq *rq, struct srn_recv *out);
 int srn_rq_take_shared(struct srn_srq *srq, struct srn_recv *out);
 int srn_rq_post(struct srn_rq *rq, const struct ib_recv_wr *wr);
-
-int srn_srq_create(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct ib_udata *udata);
-int srn_srq_modify(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask,
-		   struct ib_udata *udata);
-int srn_srq_query(struct ib_srq *ibsrq, struct ib_srq_attr *attr);
-int srn_srq_destroy(struct ib_srq *ibsrq, struct ib_udata *udata);
-int srn_srq_post(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
-		 const struct ib_recv_wr **bad_wr);
 
 #endif /* SRN_RQ_H */

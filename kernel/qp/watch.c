@@ -12,7 +12,7 @@
  * waits for three times LATE_NS at most. If there are more queue pairs than MAX_LOOKS, the timer
  * looks at that many each time, in turn.
  *
- * Lock order: watch->lock is taken with no other lock of this module held. Under it, only the timer
+ * Lock order: watch->lock is taken with no spinlock of this module held. Under it, only the timer
  * is started, and a tasklet or a worker is scheduled.
  */
 #include "../compat/compat.h"

@@ -14,6 +14,7 @@
 #include "../qp/connection.h"
 #include "../qp/rnr.h"
 #include "../qp/state.h"
+#include "../stream/charge.h"
 #include "../stream/keepalive.h"
 #include "../stream/linger.h"
 #include "../stream/sock.h"
@@ -245,7 +246,7 @@ static void begin_attempt(struct srn_raw *raw)
 		attempt_failed(raw);
 		return;
 	}
-	srn_sock_charge(raw->sock->sk, raw->qp->stream.payer);
+	srn_charge_sock(raw->sock->sk, raw->qp->stream.payer);
 	raw->state = SRN_RAW_CONNECTING;
 	raw->deadline = jiffies + CONNECT_TIMEOUT;
 	srn_sock_hook(raw->sock->sk, &hooks, raw);

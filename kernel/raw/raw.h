@@ -9,8 +9,8 @@
  * comes too early is reset and tries again, so nothing is kept for a peer that has no queue pair
  * here. A queue pair that is connected to itself has a socket that is connected to itself.
  *
- * A bring-up is moved from one state to the next by its work, or by that of the listener, both on
- * the link's raw_wq; but for its end:
+ * The state changes in the bring-up's own work or in the listener's, both on the link's raw_wq.
+ * Only ENDED is set elsewhere:
  *
  *	WAITING		for the other end, or for the time of the next attempt
  *	CONNECTING	SYN sent

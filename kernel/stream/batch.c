@@ -1,140 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Batches: where their memory comes from, and their way into the socket.
+ * Batches: what is collected in one, and its way into the socket.
  */
 #include <linux/gfp.h>
-#include <linux/kmemleak.h>
 #include <linux/percpu.h>
-#include <linux/sched/mm.h>
-#include <linux/smp.h>
 #include <net/tcp.h>
 
 #include "../compat/compat.h"
 #include "batch.h"
-#include "charge.h"
 #include "sock.h"
-
-/* The next order has twice as many pages. */
-static_assert(sizeof(struct srn_tx_batch) <= SRN_BATCH_SIZE);
+#include "spare.h"
 
 /* TCP is not given pages of which it would use less than half. */
 #define GIVE_BREAK	(SRN_BATCH_BUF / 2)
 
-/*
- * Spare batches of a CPU: most transmissions take a batch and give it back at once, and an idle
- * connection owns none. Processes and softirq have one each, since softirq interrupts processes.
- * The pages that were given to TCP last are soon back, if the peer is near. A stalled connection
- * keeps its batch, so a stream takes a spare only if the spare is charged to its own payer.
- */
-enum spare { SPARE_SOFTIRQ, SPARE_PROCESS, SPARE_GIVEN, SPARE_KINDS };
-
-struct spares {
-	struct srn_tx_batch *of[SPARE_KINDS];
-};
-
-static DEFINE_PER_CPU(struct spares, spares);
-
 /* Softirq copies through this for sockets that share the fragment of the task that sends. */
 static DEFINE_PER_CPU(struct page_frag, softirq_frag);
-
-static struct srn_tx_batch *alloc_batch(struct mem_cgroup *payer, gfp_t gfp)
-{
-	struct mem_cgroup *before = srn_charge_to(payer);
-	struct srn_tx_batch *b;
-	struct page *page;
-
-	gfp |= __GFP_NOWARN | __GFP_COMP | (payer ? __GFP_ACCOUNT : 0);
-	page = alloc_pages(gfp, get_order(sizeof(*b)));
-	set_active_memcg(before);
-	if (!page)
-		return NULL;
-	b = page_address(page);
-	/* It refers to regions that nobody else may know any more. */
-	kmemleak_alloc(b, sizeof(*b), 1, gfp);
-	b->payer = payer;
-	return b;
-}
-
-static void free_batch(struct srn_tx_batch *b)
-{
-	if (!b)
-		return;
-	kmemleak_free(b);
-	put_page(virt_to_page(b));
-}
-
-/* Return: @b if a stream of @payer can use it. */
-static struct srn_tx_batch *use_spare(struct srn_tx_batch *b, struct mem_cgroup *payer)
-{
-	if (!b || (b->payer == payer && page_ref_count(virt_to_page(b)) == 1))
-		return b;
-	free_batch(b);
-	return NULL;
-}
-
-static struct srn_tx_batch *take_spare(enum spare kind, struct mem_cgroup *payer)
-{
-	return use_spare(this_cpu_xchg(spares.of[kind], NULL), payer);
-}
-
-static void put_spare(struct srn_tx_batch *b, enum spare kind)
-{
-	free_batch(this_cpu_xchg(spares.of[kind], b));
-}
-
-static enum spare spare_of(bool may_sleep)
-{
-	return may_sleep ? SPARE_PROCESS : SPARE_SOFTIRQ;
-}
-
-/* Return: a spare or a new batch, or NULL if there is no memory. */
-static struct srn_tx_batch *take_batch(struct mem_cgroup *payer, bool may_sleep, gfp_t gfp)
-{
-	struct srn_tx_batch *b = take_spare(spare_of(may_sleep), payer);
-
-	if (!b)
-		b = take_spare(SPARE_GIVEN, payer);
-	if (!b)
-		b = alloc_batch(payer, gfp);
-	if (!b)
-		b = take_spare(spare_of(!may_sleep), payer);
-	return b;
-}
-
-struct transfer {
-	enum spare kind;
-	struct srn_tx_batch *b;
-};
-
-/* On the CPU that has it: nobody else may touch its spares. */
-static void hand_over(void *arg)
-{
-	struct transfer *t = arg;
-
-	t->b = this_cpu_xchg(spares.of[t->kind], NULL);
-}
-
-/*
- * There is no memory for a new batch. Whoever waits for it on this CPU could do so for ever, while
- * others lie idle. Return: a spare of another CPU, or NULL.
- */
-static struct srn_tx_batch *take_from_others(struct mem_cgroup *payer)
-{
-	struct transfer t;
-	int cpu;
-
-	for_each_online_cpu(cpu) {
-		for (t.kind = 0; t.kind < SPARE_KINDS; t.kind++) {
-			t.b = NULL;
-			if (READ_ONCE(per_cpu(spares, cpu).of[t.kind]))
-				smp_call_function_single(cpu, hand_over, &t, true);
-			t.b = use_spare(t.b, payer);
-			if (t.b)
-				return t.b;
-		}
-	}
-	return NULL;
-}
 
 /**
  * srn_batch_get - an empty batch
@@ -148,10 +29,10 @@ static struct srn_tx_batch *take_from_others(struct mem_cgroup *payer)
 struct srn_tx_batch *srn_batch_get(struct mem_cgroup *payer, bool may_sleep)
 {
 	gfp_t gfp = may_sleep ? GFP_NOIO | __GFP_NORETRY : GFP_NOWAIT;
-	struct srn_tx_batch *b = take_batch(payer, may_sleep, gfp);
+	struct srn_tx_batch *b = srn_spare_take(payer, may_sleep, gfp);
 
 	if (unlikely(!b) && may_sleep)
-		b = take_from_others(payer);
+		b = srn_spare_take_from_others(payer);
 	if (!b)
 		return NULL;
 	b->bytes = 0;
@@ -159,13 +40,7 @@ struct srn_tx_batch *srn_batch_get(struct mem_cgroup *payer, bool may_sleep)
 	b->used = 0;
 	b->num_mems = 0;
 	b->give = false;
-	b->given = false;
 	return b;
-}
-
-static void put_batch(struct srn_tx_batch *b, bool may_sleep)
-{
-	put_spare(b, b->given ? SPARE_GIVEN : spare_of(may_sleep));
 }
 
 /**
@@ -178,7 +53,7 @@ void srn_batch_put(struct srn_tx_batch *b)
 {
 	while (b->num_mems)
 		srn_mem_put(b->mems[--b->num_mems]);
-	put_batch(b, true);
+	srn_spare_put(b, true);
 }
 
 /**
@@ -197,7 +72,7 @@ bool srn_batch_put_atomic(struct srn_tx_batch *b)
 			return false;
 		b->num_mems--;
 	}
-	put_batch(b, false);
+	srn_spare_put(b, false);
 	return true;
 }
 
@@ -312,11 +187,11 @@ static int give_some(struct sock *sk, struct srn_tx_batch *b)
  */
 static bool have_successor(const struct srn_tx_batch *b, bool may_sleep)
 {
-	struct srn_tx_batch *successor = take_batch(b->payer, may_sleep, GFP_NOWAIT);
+	struct srn_tx_batch *successor = srn_spare_take(b->payer, may_sleep, GFP_NOWAIT);
 
 	if (!successor)
 		return false;
-	put_spare(successor, spare_of(may_sleep));
+	srn_spare_put(successor, may_sleep);
 	return true;
 }
 
@@ -413,16 +288,15 @@ int srn_batch_push(struct srn_tx_batch *b, struct socket *sock, bool may_sleep)
 
 /**
  * srn_batch_exit - free what all streams share
+ *
+ * Context: process, at removal of the module.
  */
 void srn_batch_exit(void)
 {
-	enum spare kind;
 	int cpu;
 
-	for_each_possible_cpu(cpu) {
-		for (kind = 0; kind < SPARE_KINDS; kind++)
-			free_batch(per_cpu(spares, cpu).of[kind]);
+	for_each_possible_cpu(cpu)
 		if (per_cpu(softirq_frag, cpu).page)
 			put_page(per_cpu(softirq_frag, cpu).page);
-	}
+	srn_spare_exit();
 }

@@ -10,6 +10,7 @@
 #include <linux/sched/mm.h>
 
 struct mem_cgroup;
+struct sock;
 
 /*
  * Charge memory to somebody else, until set_active_memcg() is called with what this returns. A
@@ -25,5 +26,8 @@ static inline struct mem_cgroup *srn_charge_to(struct mem_cgroup *payer)
 #endif
 	return set_active_memcg(payer);
 }
+
+void srn_charge_sock(struct sock *sk, struct mem_cgroup *payer);
+void srn_charge_sock_as(struct sock *sk, const struct sock *listener);
 
 #endif /* SRN_CHARGE_H */

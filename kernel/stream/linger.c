@@ -55,34 +55,33 @@ static const struct srn_sock_hooks linger_hooks = {
 	.state_change = linger_state_change,
 };
 
+/* Neither its callbacks nor its work run any more. */
 static void linger_release(struct lingering *l)
 {
-	srn_sock_unhook(l->sock->sk);
 	srn_sock_leave(l->sock);
 	kfree(l);
 }
 
 /* Whoever takes it off the list releases it. */
-static bool linger_remove(struct lingering *l)
+static void linger_remove(struct srn_device *dev, struct lingering *l)
 {
-	struct srn_device *dev = l->dev;
-	bool mine;
-
-	spin_lock_bh(&dev->lock);
-	mine = !list_empty(&l->node);
-	if (mine) {
-		list_del_init(&l->node);
-		dev->num_lingering--;
-	}
-	spin_unlock_bh(&dev->lock);
-	return mine;
+	lockdep_assert_held(&dev->lock);
+	list_del_init(&l->node);
+	dev->num_lingering--;
 }
 
 static void linger_work(struct work_struct *work)
 {
 	struct lingering *l = container_of(to_delayed_work(work), struct lingering, work);
+	struct srn_device *dev = l->dev;
+	bool mine;
 
-	if (!linger_remove(l))
+	spin_lock_bh(&dev->lock);
+	mine = !list_empty(&l->node);
+	if (mine)
+		linger_remove(dev, l);
+	spin_unlock_bh(&dev->lock);
+	if (!mine)
 		return;
 	srn_sock_unhook(l->sock->sk);
 	/* A state change since this work began to run may have queued it once more. */
@@ -148,10 +147,8 @@ void srn_linger_flush(struct srn_device *dev)
 	for (;;) {
 		spin_lock_bh(&dev->lock);
 		l = list_first_entry_or_null(&dev->lingering, struct lingering, node);
-		if (l) {
-			list_del_init(&l->node);
-			dev->num_lingering--;
-		}
+		if (l)
+			linger_remove(dev, l);
 		spin_unlock_bh(&dev->lock);
 		if (!l)
 			break;

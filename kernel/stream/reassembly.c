@@ -30,9 +30,9 @@ struct srn_reassembly {
 	struct page *pages[MAX_PAGES];
 };
 
-static size_t room(const struct srn_reassembly *w)
+static size_t room(const struct srn_reassembly *r)
 {
-	return w ? w->num_pages * PAGE_SIZE : 0;
+	return r ? r->num_pages * PAGE_SIZE : 0;
 }
 
 /* Return: how far into the payload the parser will be after @len more bytes of input. */
@@ -136,10 +136,10 @@ int srn_reassembly_deliver(struct srn_stream *s, struct srn_term_code *term)
  */
 void srn_reassembly_end(struct srn_stream *s)
 {
-	struct srn_reassembly *w = s->reassembly;
+	struct srn_reassembly *r = s->reassembly;
 
 	s->reassembly = NULL;
-	while (w && w->num_pages)
-		__free_page(w->pages[--w->num_pages]);
-	kfree(w);
+	while (r && r->num_pages)
+		__free_page(r->pages[--r->num_pages]);
+	kfree(r);
 }

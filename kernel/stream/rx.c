@@ -27,8 +27,7 @@ static void count_violation(struct srn_counters __percpu *counters, struct srn_t
 	srn_count(counters, SRN_COUNT_VIOLATIONS);
 	if (term.layer == SRN_LAYER_LLP && term.ecode == SRN_MPA_CRC)
 		srn_count(counters, SRN_COUNT_CRC_ERRORS);
-	if ((term.layer == SRN_LAYER_RDMAP && term.etype == SRN_RDMAP_REMOTE_PROTECTION) ||
-	    (term.layer == SRN_LAYER_DDP && term.etype == SRN_DDP_TAGGED_BUFFER))
+	if (srn_rdmap_is_access_fault(term))
 		srn_count(counters, SRN_COUNT_ACCESS_ERRORS);
 }
 

@@ -2,7 +2,6 @@
 /*
  * Sockets: how they come and go, and who is called when something happens to one.
  */
-#include <linux/memcontrol.h>
 #include <linux/net.h>
 #include <net/tcp.h>
 
@@ -16,7 +15,7 @@ static struct srn_sock_hooks tcp_hooks;
 /* When TCP is left to end a connection, the peer has so many seconds for each step of that. */
 #define LEFT_TIME	15
 
-static void no_data_ready(struct sock *sk)
+static void no_callback(struct sock *sk)
 {
 }
 
@@ -32,9 +31,9 @@ void srn_sock_hook(struct sock *sk, const struct srn_sock_hooks *hooks, void *us
 {
 	write_lock_bh(&sk->sk_callback_lock);
 	sk->sk_user_data = user;
-	sk->sk_data_ready = hooks->data_ready ?: no_data_ready;
-	sk->sk_write_space = hooks->write_space ?: no_data_ready;
-	sk->sk_state_change = hooks->state_change ?: no_data_ready;
+	sk->sk_data_ready = hooks->data_ready ?: no_callback;
+	sk->sk_write_space = hooks->write_space ?: no_callback;
+	sk->sk_state_change = hooks->state_change ?: no_callback;
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
@@ -198,71 +197,6 @@ void srn_sock_end_softirq(struct sock *sk, struct page_frag *frag, gfp_t before)
 		swap(sk->sk_frag, *frag);
 	srn_compat_sock_use_task_frag(sk, shares_fragment(before));
 	sk->sk_allocation = before;
-}
-
-#ifdef CONFIG_MEMCG
-/*
- * To charge what the socket holds already, this reserves the same amount once more, charged to
- * the payer, and gives back the amount that was charged to nobody. With bottom halves disabled TCP
- * may exceed the payer's limit for that.
- */
-static bool charge_held(struct sock *sk, struct mem_cgroup *payer)
-{
-	int held = sk->sk_forward_alloc + atomic_read(&sk->sk_rmem_alloc) + sk->sk_wmem_queued;
-	bool ok;
-
-	held = sk_mem_pages(held) << PAGE_SHIFT;
-	local_bh_disable();
-	sk->sk_memcg = payer;
-	ok = !held || __sk_mem_schedule(sk, held, SK_MEM_RECV);
-	sk->sk_memcg = NULL;
-	if (ok && held)
-		__sk_mem_reclaim(sk, held);
-	local_bh_enable();
-	return ok;
-}
-#endif
-
-/**
- * srn_sock_charge - charge a socket's memory to a payer, from now on
- * @sk: TCP socket without a payer: it was made, or accepted, by a worker
- * @payer: cgroup to charge, or NULL for none
- *
- * TCP charges whoever creates or accepts a socket; if that is a worker, nobody is charged. Nothing
- * is done with control groups of version 1: they count such memory only if asked to, and against a
- * limit of its own.
- *
- * Context: process, sleeps for the socket lock.
- */
-void srn_sock_charge(struct sock *sk, struct mem_cgroup *payer)
-{
-#ifdef CONFIG_MEMCG
-	if (!mem_cgroup_sockets_enabled || !payer || !payer->css.parent ||
-	    !cgroup_subsys_on_dfl(memory_cgrp_subsys))
-		return;
-	lock_sock(sk);
-	if (!sk->sk_memcg && css_tryget(&payer->css)) {
-		if (charge_held(sk, payer))
-			sk->sk_memcg = payer;
-		else
-			css_put(&payer->css);
-	}
-	release_sock(sk);
-#endif
-}
-
-/**
- * srn_sock_charge_as - charge an accepted socket's memory to the payer of its listener
- * @sk: TCP socket that was accepted by a worker
- * @listener: listening socket
- *
- * Context: process, sleeps for the socket lock.
- */
-void srn_sock_charge_as(struct sock *sk, const struct sock *listener)
-{
-#ifdef CONFIG_MEMCG
-	srn_sock_charge(sk, listener->sk_memcg);
-#endif
 }
 
 /**

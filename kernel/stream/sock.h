@@ -8,8 +8,6 @@
 
 #include <net/sock.h>
 
-struct mem_cgroup;
-
 /*
  * These are called with the socket locked, by its owner or in softirq. Each of them takes
  * sk_callback_lock for reading while it uses sk_user_data.
@@ -30,8 +28,6 @@ int srn_sock_listen(struct socket *sock, struct sockaddr *address, int backlog,
 void srn_sock_share_fragment(struct socket *sock, bool share);
 gfp_t srn_sock_begin_softirq(struct sock *sk, struct page_frag *frag);
 void srn_sock_end_softirq(struct sock *sk, struct page_frag *frag, gfp_t before);
-void srn_sock_charge(struct sock *sk, struct mem_cgroup *payer);
-void srn_sock_charge_as(struct sock *sk, const struct sock *listener);
 void srn_sock_abort(struct socket *sock);
 void srn_sock_leave(struct socket *sock);
 

@@ -7,6 +7,7 @@
 
 #include "../compat/compat.h"
 #include "../device/work.h"
+#include "charge.h"
 #include "reassembly.h"
 #include "rx.h"
 #include "sock.h"
@@ -65,10 +66,7 @@ static const struct srn_sock_hooks stream_hooks = {
 
 static void hold_ends(struct timer_list *timer)
 {
-	struct srn_stream *s = container_of(timer, struct srn_stream, hold_timer);
-
-	WRITE_ONCE(s->tx_hold, SRN_HOLD_NOT);
-	srn_tx_kick_async(s);
+	srn_tx_unhold(container_of(timer, struct srn_stream, hold_timer));
 }
 
 static void receive_again(struct work_struct *work)
@@ -120,7 +118,7 @@ void srn_stream_attach(struct srn_stream *s, struct socket *sock,
 {
 	s->sock = sock;
 	s->counters = params->counters;
-	srn_sock_charge(sock->sk, s->payer);
+	srn_charge_sock(sock->sk, s->payer);
 	srn_framer_init(&s->framer, params->crc, params->tx_markers);
 	s->large_fpdus = false;
 	if (params->large_fpdus)
@@ -183,7 +181,7 @@ void srn_stream_start(struct srn_stream *s)
 	if (peer_closed(sk))
 		s->ops->ended(s, sk->sk_err ? SRN_END_BROKEN : SRN_END_PEER_CLOSED);
 	release_sock(sk);
-	srn_tx_open(s);
+	srn_tx_give_role(s);
 }
 
 /**
@@ -234,7 +232,7 @@ void srn_stream_halt(struct srn_stream *s)
 	timer_delete_sync(&s->hold_timer);
 	cancel_delayed_work_sync(&s->rx_work);
 	srn_reassembly_end(s);
-	srn_tx_cleanup(s);
+	srn_tx_take_role(s);
 }
 
 /**
@@ -255,7 +253,7 @@ struct socket *srn_stream_stop(struct srn_stream *s, const struct srn_tx_last *l
 	srn_sock_share_fragment(sock, false);
 	srn_sock_allow_waiting(sock->sk);
 	srn_tx_last(s, last);
-	srn_tx_release(s);
+	srn_tx_drop_batch(s);
 	s->sock = NULL;
 	return sock;
 }

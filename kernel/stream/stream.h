@@ -6,8 +6,9 @@
  * the layer above, which hands down a table of operations.
  *
  * Transmit. Whoever has work calls srn_tx_kick() (from a process context that may sleep: the
- * caller itself transmits) or srn_tx_kick_async() (from any context: a softirq transmits, or a
- * worker if somebody else uses the socket or the transmitter has to sleep). There is one
+ * caller itself transmits) or srn_tx_kick_async() (from any context: the caller transmits as a
+ * softirq would, or a tasklet does, or a worker if somebody else uses the socket or the transmitter
+ * has to sleep). There is one
  * transmitter at a time; a kick that finds one active makes it look again, so no kick is lost. The
  * transmitter asks ->tx_next for messages, cuts them into FPDUs, and collects the FPDUs of many
  * messages in one batch that is pushed with one sendmsg. A push that the socket cannot take
@@ -149,7 +150,7 @@ struct srn_stream_params {
 	bool tx_markers;	/* the peer wants to receive markers */
 	bool rx_markers;	/* we want to receive markers */
 	enum srn_tx_hold hold_tx;
-	bool process;		/* a process is the consumer: no sender has to free memory */
+	bool process;		/* the consumer is a process: no sender helps to free memory */
 	bool large_fpdus;	/* may exceed a TCP segment, if tx_markers is off */
 };
 
@@ -191,7 +192,7 @@ struct srn_stream {
 	bool rx_stopped;
 	bool rx_starved;		/* input waits in the socket until @rx_event has memory */
 	bool rx_held;			/* the layer above keeps segments, see ->rx_resume */
-	bool rx_more;			/* it has not let all go on that may */
+	bool rx_more;			/* more of those may go on: call ->rx_resume again */
 	u8 rx_event;			/* event without memory: enum srn_fpdu_event_type */
 	struct srn_fpdu_parser parser ____cacheline_aligned;
 	u32 rx_wanted;			/* bytes at hand that have to be reassembled */

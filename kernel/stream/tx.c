@@ -240,7 +240,7 @@ static void tx_run(struct srn_stream *s, int left, bool may_sleep)
 			return;
 		}
 	} while (atomic_cmpxchg(&s->tx_role, SRN_TX_TAKEN, SRN_TX_FREE) != SRN_TX_TAKEN);
-	/* Only the address is used: srn_tx_cleanup() may be done with the stream. */
+	/* Only the address is used: srn_tx_take_role() may be done with the stream. */
 	wake_up_var(&s->tx_role);
 }
 
@@ -369,12 +369,12 @@ void srn_tx_work(struct work_struct *work)
 }
 
 /**
- * srn_tx_open - give up the role of the transmitter, having done its work
+ * srn_tx_give_role - give up the role of the transmitter, having done its work
  * @s: stream whose transmitter is the caller
  *
- * Context: process, no locks held; sleeps for the socket lock.
+ * Context: process, no spinlocks held; sleeps for the socket lock.
  */
-void srn_tx_open(struct srn_stream *s)
+void srn_tx_give_role(struct srn_stream *s)
 {
 	tx_run_here(s);
 }
@@ -391,12 +391,12 @@ void srn_tx_stop(struct srn_stream *s)
 }
 
 /**
- * srn_tx_cleanup - wait for the transmitter and become it, until srn_tx_open()
+ * srn_tx_take_role - wait for the transmitter and become it, until srn_tx_give_role()
  * @s: stream after srn_tx_stop()
  *
  * Context: process, sleeps; bounded, since a transmitter never waits for the peer.
  */
-void srn_tx_cleanup(struct srn_stream *s)
+void srn_tx_take_role(struct srn_stream *s)
 {
 	wait_var_event(&s->tx_role,
 		       atomic_cmpxchg(&s->tx_role, SRN_TX_FREE, SRN_TX_TAKEN) == SRN_TX_FREE);
@@ -405,12 +405,12 @@ void srn_tx_cleanup(struct srn_stream *s)
 }
 
 /**
- * srn_tx_release - drop the pending batch
+ * srn_tx_drop_batch - drop the pending batch
  * @s: stream without a transmitter
  *
  * Context: process, sleeps.
  */
-void srn_tx_release(struct srn_stream *s)
+void srn_tx_drop_batch(struct srn_stream *s)
 {
 	if (s->batch)
 		srn_batch_put(s->batch);

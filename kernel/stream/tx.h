@@ -17,10 +17,10 @@ bool srn_tx_refers(const struct srn_stream *s, const struct srn_mem *mem);
 void srn_tx_work(struct work_struct *work);
 void srn_tx_softirq(struct tasklet_struct *t);
 void srn_tx_unhold(struct srn_stream *s);
-void srn_tx_open(struct srn_stream *s);
+void srn_tx_give_role(struct srn_stream *s);
 void srn_tx_stop(struct srn_stream *s);
-void srn_tx_cleanup(struct srn_stream *s);
-void srn_tx_release(struct srn_stream *s);
+void srn_tx_take_role(struct srn_stream *s);
+void srn_tx_drop_batch(struct srn_stream *s);
 void srn_tx_last(struct srn_stream *s, const struct srn_tx_last *last);
 
 #endif /* SRN_TX_H */

@@ -28,7 +28,7 @@
 #include "../qp/post.h"
 #include "../qp/qp.h"
 #include "../qp/receive.h"
-#include "../qp/rq.h"
+#include "../qp/srq.h"
 #include "../raw/raw.h"
 #include "../stream/linger.h"
 #include "gid.h"
@@ -197,15 +197,23 @@ static void let_go(struct srn_device *dev)
 	dev_put(dev->netdev);
 }
 
+static void free_workqueues(struct srn_device *dev)
+{
+	if (dev->raw_wq)
+		destroy_workqueue(dev->raw_wq);
+	if (dev->cm_wq)
+		destroy_workqueue(dev->cm_wq);
+	if (dev->report_wq)
+		destroy_workqueue(dev->report_wq);
+}
+
 static void end_connections(struct srn_device *dev)
 {
 	WRITE_ONCE(dev->closing, true);
 	cancel_delayed_work_sync(&dev->gid_work);
 	srn_ep_close_all(dev);
 	srn_linger_flush(dev);
-	destroy_workqueue(dev->raw_wq);
-	destroy_workqueue(dev->cm_wq);
-	destroy_workqueue(dev->report_wq);
+	free_workqueues(dev);
 }
 
 /*
@@ -319,6 +327,35 @@ void srn_ib_device_update_gid(struct srn_device *dev)
 	spin_unlock_bh(&dev->lock);
 }
 
+static int alloc_workqueues(struct srn_device *dev)
+{
+	const char *name = dev->netdev->name;
+
+	dev->cm_wq = alloc_ordered_workqueue("softrnic_cm_%s", WQ_MEM_RECLAIM, name);
+	/* Not WQ_MEM_RECLAIM: its work waits for the core's workqueue, which is not either. */
+	dev->report_wq = alloc_workqueue("softrnic_report_%s", WQ_UNBOUND, WQ_UNBOUND_MAX_ACTIVE,
+					 name);
+	dev->raw_wq = alloc_ordered_workqueue("softrnic_raw_%s", 0, name);
+	if (dev->cm_wq && dev->report_wq && dev->raw_wq)
+		return 0;
+	free_workqueues(dev);
+	return -ENOMEM;
+}
+
+static void init_tables(struct srn_device *dev)
+{
+	spin_lock_init(&dev->lock);
+	INIT_LIST_HEAD(&dev->endpoints);
+	hash_init(dev->reporters);
+	INIT_LIST_HEAD(&dev->lingering);
+	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC1);
+	xa_init_flags(&dev->mems, XA_FLAGS_ALLOC1);
+	xa_init_flags(&dev->requests, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
+	dev->qpn_step = get_random_u32() | 1;
+	spin_lock_init(&dev->qpns.lock);
+	dev->next_mem = get_random_u32_below(SRN_MAX_STAG_INDEX);
+}
+
 /**
  * srn_ib_device_create - allocate a device
  * @netdev: network device
@@ -343,13 +380,8 @@ struct srn_device *srn_ib_device_create(struct net_device *netdev)
 	dev->counters = srn_counters_alloc();
 	if (!dev->counters)
 		goto err_device;
-	dev->cm_wq = alloc_ordered_workqueue("softrnic_cm_%s", WQ_MEM_RECLAIM, netdev->name);
-	/* Not WQ_MEM_RECLAIM: its work waits for the core's workqueue, which is not either. */
-	dev->report_wq = alloc_workqueue("softrnic_report_%s", WQ_UNBOUND, WQ_UNBOUND_MAX_ACTIVE,
-					 netdev->name);
-	dev->raw_wq = alloc_ordered_workqueue("softrnic_raw_%s", 0, netdev->name);
-	if (!dev->cm_wq || !dev->report_wq || !dev->raw_wq)
-		goto err_wq;
+	if (alloc_workqueues(dev))
+		goto err_counters;
 	if (!srn_netns_enter(dev)) {
 		ret = -ENODEV;
 		goto err_wq;
@@ -358,17 +390,7 @@ struct srn_device *srn_ib_device_create(struct net_device *netdev)
 	dev->id = atomic_inc_return(&next_id);
 	srn_settings_init(dev);
 	srn_gid_prepare(dev);
-	spin_lock_init(&dev->lock);
-	INIT_LIST_HEAD(&dev->endpoints);
-	hash_init(dev->reporters);
-	INIT_LIST_HEAD(&dev->lingering);
-	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC1);
-	xa_init_flags(&dev->mems, XA_FLAGS_ALLOC1);
-	xa_init_flags(&dev->requests, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
-	dev->qpn_step = get_random_u32() | 1;
-	spin_lock_init(&dev->qpns.lock);
-	dev->next_mem = get_random_u32_below(SRN_MAX_STAG_INDEX);
-
+	init_tables(dev);
 	dev->bring_up = srn_raw_bring_up;
 	ibdev->node_type = RDMA_NODE_RNIC;
 	ibdev->phys_port_cnt = 1;
@@ -385,12 +407,8 @@ struct srn_device *srn_ib_device_create(struct net_device *netdev)
 	return dev;
 
 err_wq:
-	if (dev->raw_wq)
-		destroy_workqueue(dev->raw_wq);
-	if (dev->report_wq)
-		destroy_workqueue(dev->report_wq);
-	if (dev->cm_wq)
-		destroy_workqueue(dev->cm_wq);
+	free_workqueues(dev);
+err_counters:
 	srn_counters_free(dev->counters);
 err_device:
 	ib_dealloc_device(ibdev);

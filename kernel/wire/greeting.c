@@ -5,10 +5,10 @@
  * STag: 24 bits of MAGIC, then the kind. Offset: 16 bits of features, then 48 bits: the nonce of a
  * HELLO; 24 bits of proof and 24 of nonce of an ANSWER; the proof of a CONFIRM.
  *
- * Questions and answers about what is placed: STag: MAGIC, then two bits that say which there are.
- * Offset: 32 bits of proof, the index of the question, that of the answer. The last word has a bit
- * of its own, and its number of messages where both indices would be. So has the word that no
- * receive has come in time. The limit for that has a bit as well, and its number in that place.
+ * What is said about placement: STag: MAGIC, then a bit for each thing that is said. Offset: 32
+ * bits of proof, then 32 bits of value. The value of a question or an answer is the index that is
+ * asked about and the index that is answered, 16 bits each. That of LAST and NOT_READY is a number
+ * of messages, and that of LIMITS a number of tries.
  */
 #include "greeting.h"
 

@@ -15,10 +15,10 @@
  *	take: put CONFIRM
  *	agreed			take: agreed
  *
- * From the initiator's greeting on, a Write without payload of either end may also ask what the
- * other end has placed, and answer, and tell at the end what has been placed without a question.
- * It may also limit how long a Send waits for a receive, and tell that it has waited so long.
- * Its proof depends on the initiator's nonce.
+ * From the initiator's greeting on, either end may send further Writes without payload. One is a
+ * question about what the other end has placed, an answer to that, or both. Another is the final
+ * report of what has been placed, which nobody asked for. Another says how long a Send may wait for
+ * a receive, and another that one has waited so long. Their proof depends on the initiator's nonce.
  *
  * Pure functions; the receiver of the stream takes, its transmitter puts.
  */
@@ -55,7 +55,7 @@ struct srn_greeting {
 struct srn_placement {
 	bool asks;
 	bool answers;
-	bool last;		/* the last word: @messages */
+	bool last;		/* the final report: @messages */
 	bool not_ready;		/* no receive has come in time for the message behind @messages */
 	bool limits;		/* the other end is told @rnr_tries */
 	u16 ask_index;		/* has all up to here been placed? */

@@ -152,6 +152,13 @@ struct srn_term_code {
 
 #define SRN_TERM(l, t, e)	((struct srn_term_code){ (l), (t), (e) })
 
+/* Has a peer named memory that it may not use? */
+static inline bool srn_rdmap_is_access_fault(struct srn_term_code term)
+{
+	return (term.layer == SRN_LAYER_RDMAP && term.etype == SRN_RDMAP_REMOTE_PROTECTION) ||
+	       (term.layer == SRN_LAYER_DDP && term.etype == SRN_DDP_TAGGED_BUFFER);
+}
+
 /* Static properties of an opcode, used by both directions. */
 struct srn_opcode_info {
 	const char *name;

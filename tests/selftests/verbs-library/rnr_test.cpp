@@ -182,6 +182,21 @@ TEST(NotReadyShared, SeveralQueuePairsOfASharedReceiveQueue) {
     for (pair& ends : pairs) EXPECT_EQ(next(ends.server.recv_cq()).status, IBV_WC_SUCCESS);
 }
 
+// More than are told of a receive at once.
+TEST(NotReadyShared, ManyQueuePairsOfASharedReceiveQueue) {
+    constexpr std::uint64_t many = 150;
+    const softrnic::pd domain = must(softrnic::pd::create(device()));
+    softrnic::srq pool = must(softrnic::srq::create(domain, many, 1));
+    std::vector<pair> pairs;
+    for (std::uint64_t i = 0; i < many; ++i) {
+        pairs.push_back(connect_pair({.server = {.domain = &domain, .shared_receives = &pool}}));
+        must(pairs.back().client.qp().send(softrnic::no_slices));
+        next(pairs.back().client.send_cq());
+    }
+    for (std::uint64_t i = 0; i < many; ++i) must(pool.recv(softrnic::no_slices, i));
+    for (pair& ends : pairs) EXPECT_EQ(next(ends.server.recv_cq()).status, IBV_WC_SUCCESS);
+}
+
 // More than is kept stays in TCP, and the sender waits.
 TEST(NotReadyLimit, MuchWaits) {
     constexpr std::uint32_t size = 1 << 20, count = 24;

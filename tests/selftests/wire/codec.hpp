@@ -156,7 +156,7 @@ greeting confirmation_of(const greeting& hello, const greeting& answer);
 struct placement {
     std::optional<std::uint16_t> question{};
     std::optional<std::uint16_t> answer{};
-    /// The last word: so many messages of the other end have been placed.
+    /// The final report: so many messages of the other end have been placed.
     std::optional<std::uint32_t> last{};
     /// The message behind so many has found no receive in time.
     std::optional<std::uint32_t> not_ready{};

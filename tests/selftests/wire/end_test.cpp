@@ -251,6 +251,21 @@ TEST(Closed, rfc5040_6_2_with_a_post_that_nobody_rings_for) {
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
+// RFC 5040 section 7.1, case 1: what was posted before the mistake is sent, and the peer learns
+// that there was one.
+TEST(Terminated, rfc5040_7_1_by_an_error_of_the_verbs_side) {
+    session s;
+    softrnic::local_slice wrong = arena::get().outbox(pattern(9));
+    wrong.lkey ^= 1;
+    must(s.end.qp().send(arena::get().outbox(pattern(9)), {.id = 3}));
+    must(s.end.qp().send(wrong, {.id = 4}));
+    EXPECT_EQ(describe(s.wire.read_segment()), describe(make_send(1, pattern(9))));
+    s.expect_terminate(bare<0, 0, 0>());
+    s.expect_status(3, IBV_WC_SUCCESS);
+    s.expect_status(4, IBV_WC_LOC_PROT_ERR);
+    s.expect_failed(IBV_EVENT_QP_FATAL, 1);
+}
+
 // RFC 5040 section 8.1.1: nothing of a region leaves when it has been deregistered, also where the
 // peer has had the rest of a Read Response and the Terminate behind it wait.
 TEST(Terminated, rfc5040_8_1_1_with_a_region_that_goes_meanwhile) {

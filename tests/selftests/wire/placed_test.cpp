@@ -153,7 +153,7 @@ TEST_F(Asks, an_answer_before_the_end_counts) {
     s.expect_status(5, IBV_WC_SUCCESS);
 }
 
-/// The peer ends the stream with its last word, that so many messages have been placed.
+/// The peer ends the stream with its final report, that so many messages have been placed.
 class LastWord : public Asks {
 protected:
     void say(session& s, std::uint32_t messages) const {
@@ -283,7 +283,7 @@ TEST_F(LastWord, may_be_less_than_is_complete) {
     s.expect_status(6, IBV_WC_WR_FLUSH_ERR);
 }
 
-/// A Terminate behind the last word tells which message is refused.
+/// A Terminate behind the final report tells which message is refused.
 struct refusal {
     const char* name;
     segment offender;
