@@ -182,7 +182,7 @@ lint: $(B)/.deps-lint guest-module $(if $(filter tidy,$(or $(T),tidy)),provider 
 
 # All with the same options: CASES='pattern' for some of it, shown only; CRC=on, DRIVERS=…, ROUNDS=…
 .PHONY: bench
-bench: bench-native bench-counted ## softrnic, siw, rxe and TCP compared, on both rigs (an hour)
+bench: bench-native bench-counted bench-smp ## softrnic, siw, rxe and TCP compared, on all rigs (two hours)
 
 .PHONY: bench-native
 bench-native: bench-build $(B)/.deps-debug-kernel ## the same at this host's speed, in User Mode Linux (CASES=pattern: part of it)
@@ -194,6 +194,13 @@ bench-native: bench-build $(B)/.deps-debug-kernel ## the same at this host's spe
 .PHONY: bench-counted
 bench-counted: bench-build guest-module siw ## the same by instructions, in QEMU: repeatable ratios (CASES=pattern: part of it)
 	@scripts/bench counted '$(value CASES)'
+
+.PHONY: bench-smp
+bench-smp: bench-build guest-module siw $(B)/.deps-debug-kernel ## the same with two CPUs, in User Mode Linux and in QEMU (CASES=pattern: part of it)
+	@scripts/build-module "$$(scripts/debug-kernel build bench-uml-smp)/build"
+	@scripts/siw-module build "$$(scripts/debug-kernel path bench-uml-smp)/build" > /dev/null
+	@scripts/bench smp '$(value CASES)'
+	@scripts/bench qemu '$(value CASES)'
 
 .PHONY: bench-build
 bench-build: $(B)/.deps-bench machine provider

@@ -35,7 +35,7 @@ start_uml()
 	local -a cpus=()
 	[[ -z $QEMU_EXTRA ]] || say "no QEMU here: without $QEMU_EXTRA"
 	# It refuses several CPUs where it traces its processes.
-	[[ $KERNEL != uml-smp ]] || cpus=("ncpus=$((SMP > 2 ? 2 : SMP))" seccomp=on)
+	[[ $KERNEL != *uml-smp ]] || cpus=("ncpus=$((SMP > 2 ? 2 : SMP))" seccomp=on)
 	# c: others read that image, too. UML leaves processes behind if it is not ended as a group.
 	TMPDIR=$(uml_memory_folder) timeout -k 5 $((TIMEOUT + GRACE)) \
 		"$(kernel_dir)/image" "mem=$MEM" "initrd=$WORK/initrd" \

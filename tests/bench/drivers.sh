@@ -11,8 +11,9 @@
 
 SETTINGS=/sys/module/softrnic/parameters
 
-# What a cell uses, by its path: where the ends run, their devices and the server's address.
-SERVER_PLACE=() CLIENT_PLACE=() SERVER_DEVICE='' CLIENT_DEVICE='' SERVER_ADDRESS=''
+# What a cell uses, by its path: where the ends run and on how many CPUs, their devices and the
+# server's address.
+SERVER_PLACE=() CLIENT_PLACE=() CPUS='' SERVER_DEVICE='' CLIENT_DEVICE='' SERVER_ADDRESS=''
 
 namespaces_up()
 {
@@ -24,10 +25,17 @@ namespaces_up()
 
 path_up()
 {
+	local mtu=${1#????} rps=0
+	CPUS=$(nproc)
 	case $1 in
-	veth*)
-		ip -n a link set va mtu "${1#veth}" && ip -n b link set vb mtu "${1#veth}" || return
+	veth* | rps_* | pin_*)
+		[[ $1 != rps_* ]] || rps=$(printf '%x' $(((1 << CPUS) - 1)))
+		ip -n a link set va mtu "$mtu" && ip -n b link set vb mtu "$mtu" || return
+		steer_packets va a "$rps" && steer_packets vb b "$rps" || return
 		SERVER_PLACE=(ip netns exec b) CLIENT_PLACE=(ip netns exec a)
+		[[ $1 != pin_* ]] || {
+			SERVER_PLACE+=(taskset -c 0) CLIENT_PLACE+=(taskset -c 0) CPUS=1
+		}
 		SERVER_DEVICE=benchb CLIENT_DEVICE=bencha SERVER_ADDRESS=10.0.0.2
 		;;
 	own64k)
@@ -36,6 +44,13 @@ path_up()
 		;;
 	esac
 	PATH_NOW=$1
+}
+
+# steer_packets DEVICE NAMESPACE CPUS: which CPUs handle what comes, a mask; 0: where it comes.
+steer_packets()
+{
+	local file=/sys/class/net/$1/queues/rx-0/rps_cpus
+	ip netns exec "$2" sh -c "[ ! -e $file ] || echo $3 > $file"
 }
 
 # driver_up DRIVER on|off|default: links, with or without CRC, or as they are added without any
@@ -76,7 +91,8 @@ siw_crc()
 	[[ $1 != default ]] || set -- off
 	[[ $SIW_CRC != "$1" ]] || return 0
 	[[ -z $SIW_CRC ]] || rmmod siw
-	modprobe -a ib_core iw_cm libcrc32c
+	# Linux 7.x has no libcrc32c any more.
+	modprobe -qa ib_core iw_cm libcrc32c
 	if insmod "/usr/lib/siw/crc-$1/siw.ko"; then
 		SIW_CRC=$1
 	else

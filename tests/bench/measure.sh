@@ -13,8 +13,8 @@ PORT=18515
 # With one CPU a poller must not keep it from its peer, nor from the kernel's own threads, with
 # whom it would share it fairly however often it yields.
 LIBRARIES=$PWD/libsteady_clock.so
-PRELOAD=(env "LD_PRELOAD=$LIBRARIES")
-(($(nproc) > 1)) || PRELOAD=(nice -n 19 env "LD_PRELOAD=$LIBRARIES:$PWD/libyield_poll.so")
+POLL_ALONE=(env "LD_PRELOAD=$LIBRARIES")
+POLL_TOGETHER=(nice -n 19 env "LD_PRELOAD=$LIBRARIES:$PWD/libyield_poll.so")
 
 # A process that yields keeps the CPU all the same if that is fairer by more than the
 # granularity. User Mode Linux counts run time in ticks, which somebody who yields at once never
@@ -48,16 +48,18 @@ measure_perftest()
 run_perftest()
 {
 	local status=0
+	local -a preload=("${POLL_ALONE[@]}")
+	((CPUS > 1)) || preload=("${POLL_TOGETHER[@]}")
 	local -a options=(-R -F -p "$PORT" -s "$size" -n "$(count_for "$1")")
 	# With up to 20000 messages for each queue pair perftest looks for a peak, and notes the time
 	# of each in memory that it touches then: a quarter of all time on the native rig.
 	[[ $operation != *_bw ]] || options+=(-q "$qps" -t 128 --noPeak)
 	((list == 1)) || options+=(-l "$list")
 	let_pollers_yield
-	start_server "$SERVER_LOG" "${SERVER_PLACE[@]}" "${PRELOAD[@]}" "ib_$operation" \
+	start_server "$SERVER_LOG" "${SERVER_PLACE[@]}" "${preload[@]}" "ib_$operation" \
 		-d "$SERVER_DEVICE" "${options[@]}"
 	if wait_listening "$PORT"; then
-		timeout -k 2 "$CLIENT_LIMIT" "${CLIENT_PLACE[@]}" "${PRELOAD[@]}" "ib_$operation" \
+		timeout -k 2 "$CLIENT_LIMIT" "${CLIENT_PLACE[@]}" "${preload[@]}" "ib_$operation" \
 			-d "$CLIENT_DEVICE" "${options[@]}" "$SERVER_ADDRESS" \
 			> "$CLIENT_LOG" 2>&1 < /dev/null || status=$?
 	else
@@ -76,14 +78,20 @@ run_perftest()
 # which is given fewer, then takes some seconds.
 count_for()
 {
-	local count
-	case $BENCH_RIG-$operation-$size in
+	local count speed=$BENCH_RIG
+	[[ $speed != smp ]] || speed=native
+	case $speed-$operation-$size in
 	native-*_lat-65536) count=300 ;;
 	native-*_lat-*) count=2000 ;;
 	native-*-64) count=192000 ;;
 	native-*-4096) count=76800 ;;
 	native-*-65536) count=12800 ;;
 	native-*) count=1600 ;;
+	qemu-*_lat-*) count=1000 ;;
+	qemu-*-64) count=24000 ;;
+	qemu-*-4096) count=9600 ;;
+	qemu-*-65536) count=3200 ;;
+	qemu-*) count=320 ;;
 	*_lat-*) count=200 ;;
 	*-64) count=4800 ;;
 	*-4096) count=3200 ;;
@@ -91,7 +99,7 @@ count_for()
 	*) count=48 ;;
 	esac
 	# Each of many queue pairs begins slowly.
-	case $BENCH_RIG-$qps in
+	case $speed-$qps in
 	native-64) count=1228800 ;;
 	*-64) count=64000 ;;
 	esac
@@ -128,12 +136,13 @@ is_positive()
 
 measure_stream()
 {
-	local bits
+	local bits seconds=1
+	[[ $BENCH_RIG != qemu ]] || seconds=4
 	let_sleepers_wake
 	start_server "$SERVER_LOG" "${SERVER_PLACE[@]}" iperf3 -s -1 -p "$PORT"
 	wait_listening "$PORT" &&
 		timeout -k 2 "$CLIENT_LIMIT" "${CLIENT_PLACE[@]}" iperf3 -c "$SERVER_ADDRESS" \
-			-p "$PORT" -t 1 -l "$size" -J > "$CLIENT_LOG" 2>&1 < /dev/null
+			-p "$PORT" -t "$seconds" -P "$qps" -l "$size" -J > "$CLIENT_LOG" 2>&1 < /dev/null
 	stop_server
 	bits=$(sed -n '/"sum_received"/,/}/s/.*"bits_per_second":[^0-9]*\([0-9.e+]*\).*/\1/p' \
 		"$CLIENT_LOG" | head -n 1)

@@ -21,7 +21,10 @@ struct section {
 
 const std::array sections{
     section{"Bandwidth, MiB/s", metric::mib_s,
-            [](const cell& c) { return c.operation.ends_with("_bw") && c.size > 64; }},
+            [](const cell& c) {
+                return (c.operation.ends_with("_bw") && c.size > 64) ||
+                       (c.operation == "stream" && c.qps > 1);
+            }},
     section{"Message rate, 1/s", metric::msg_s,
             [](const cell& c) {
                 return (c.operation.ends_with("_bw") && c.size <= 4096) || c.operation == "nvme";
