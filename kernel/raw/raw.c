@@ -374,13 +374,10 @@ static void waiting(struct srn_raw *raw)
 		queue_later(raw, PATIENCE_PERIOD);
 }
 
-static void raw_work(struct work_struct *work)
+static void look(struct srn_raw *raw)
 {
-	struct srn_raw *raw = container_of(to_delayed_work(work), struct srn_raw, work);
-	unsigned int noio = memalloc_noio_save();
 	bool attempting;
 
-	mutex_lock(&raw->lock);
 	if (raw->state == SRN_RAW_CONNECTING)
 		connecting(raw);
 	if (raw->state == SRN_RAW_WAIT_REPLY)
@@ -394,7 +391,43 @@ static void raw_work(struct work_struct *work)
 	else if ((raw->state == SRN_RAW_WAITING || raw->gone) && raw->state != SRN_RAW_ENDED &&
 		 !delayed_work_pending(&raw->work))
 		waiting(raw);
+}
+
+/*
+ * The lock may be held by a process that waits for a CPU. The link's other bring-ups must not wait
+ * for that, so whoever releases the lock queues the work once more. Return: true if the caller has
+ * the lock.
+ */
+static bool lock_or_be_queued(struct srn_raw *raw)
+{
+	if (mutex_trylock(&raw->lock))
+		return true;
+	WRITE_ONCE(raw->missed, true);
+	/* The lock is free by now, or its holder sees the flag. Pairs with unlock(). */
+	smp_mb();
+	return mutex_trylock(&raw->lock);
+}
+
+/* A process releases the lock. */
+static void unlock(struct srn_raw *raw)
+{
 	mutex_unlock(&raw->lock);
+	/* Pairs with lock_or_be_queued(). */
+	smp_mb();
+	if (READ_ONCE(raw->missed) && READ_ONCE(raw->state) != SRN_RAW_ENDED)
+		queue_later(raw, 0);
+}
+
+static void raw_work(struct work_struct *work)
+{
+	struct srn_raw *raw = container_of(to_delayed_work(work), struct srn_raw, work);
+	unsigned int noio = memalloc_noio_save();
+
+	if (lock_or_be_queued(raw)) {
+		WRITE_ONCE(raw->missed, false);
+		look(raw);
+		mutex_unlock(&raw->lock);
+	}
 	memalloc_noio_restore(noio);
 	raw_put(raw);
 }
@@ -472,7 +505,7 @@ static int conn_to_rts(struct srn_conn *conn, const struct ib_qp_attr *attr, int
 		queue_later(raw, 0);
 	ret = 0;
 out:
-	mutex_unlock(&raw->lock);
+	unlock(raw);
 	return ret;
 }
 
@@ -497,7 +530,7 @@ static void conn_query(struct srn_conn *conn, struct ib_qp_attr *attr)
 	attr->timeout = raw->attr.timeout;
 	attr->retry_cnt = raw->attr.retry_cnt;
 	attr->rnr_retry = raw->attr.rnr_retry;
-	mutex_unlock(&raw->lock);
+	unlock(raw);
 }
 
 static void conn_peer_gone(struct srn_conn *conn)
@@ -627,7 +660,9 @@ static bool offer(struct srn_device *dev, struct socket *sock,
 	raw = find(dev, b.dest_qpn);
 	if (!raw)
 		return false;
-	mutex_lock(&raw->lock);
+	/* It comes again, if the lock's holder waits for a CPU. */
+	if (!mutex_trylock(&raw->lock))
+		goto put;
 	if (raw->state == SRN_RAW_WAITING && !raw->active && !raw->self) {
 		*reason = "the queue pair waits for another peer";
 		if (!comes_from_peer(raw, sock))
@@ -637,6 +672,7 @@ static bool offer(struct srn_device *dev, struct socket *sock,
 	}
 out:
 	mutex_unlock(&raw->lock);
+put:
 	raw_put(raw);
 	return taken;
 }
@@ -753,7 +789,7 @@ int srn_raw_bring_up(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
 	ret = bind_qp(raw);
 	if (!ret && raw->state == SRN_RAW_WAITING && (raw->active || raw->self))
 		queue_later(raw, 0);
-	mutex_unlock(&raw->lock);
+	unlock(raw);
 end:
 	if (ret)
 		raw_end(raw);

@@ -63,6 +63,7 @@ struct srn_raw {
 	bool self;			/* both ends are this queue pair */
 	struct ib_qp_attr attr;		/* what the program has set */
 
+	bool missed;			/* the work found @lock held, and did nothing */
 	struct mutex lock;		/* protects what follows */
 	enum srn_raw_state state;
 	bool rts;			/* the program has gone to RTS, so it may send */

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# files: build/tests/bin/cm_misuse
+# files: build/tests/bin/cm_misuse build/tests/bin/raw_test
 # timeout: 300
 #
 # The kernel makes the processes of a cgroup wait, for up to 2 s at a time, if it is above its
@@ -28,6 +28,21 @@ connect_often() { ./cm_misuse reconnect-at-once "$DEVICE" "$A1" "$1"; }
 connect_in()
 {
 	SLOW=100 exec_in_cgroup "$1" ./cm_misuse reconnect-at-once "$DEVICE" "$A1" 1000000
+}
+
+# One after the other, with a message for each.
+bring_up_often() { SRN_RAW_DEVICE=srn0 ./raw_test --gtest_filter=Raw.ManyOneAfterTheOther; }
+
+others_ask()
+{
+	local group
+	for group in "${GROUPS_AT[@]}"; do
+		SRN_RAW_DEVICE=srn0 exec_in_cgroup "$group" ./raw_test \
+			--gtest_also_run_disabled_tests --gtest_filter='*AsksAllTheTime' > /dev/null 2>&1 &
+		others+=($!)
+	done
+	sleep 2
+	kill -0 "${others[@]}"
 }
 
 others_connect()
@@ -87,18 +102,22 @@ stop_others()
 	wait_until $((20 * SLOW)) remove_cgroups 2> /dev/null
 }
 
-chmod +x cm_misuse
+chmod +x cm_misuse raw_test
 cgroups || skip_all "$NO_CGROUP"
 run_check "a link" dummy_link || finish
 others=()
 run_check "others connect" others_connect
+run_check "others have queue pairs that are brought up by hand" others_ask
 run_check "connections beside them" connect_often 40
+run_check "queue pairs are brought up beside them" bring_up_often
 run_check "they are above what they should have" throttle
 CHECK_TIMEOUT=$((20 * SLOW)) run_check "connections do not wait for them" connect_often 40
 if [[ -e ${GROUPS_AT[0]}/cpu.max ]]; then
 	run_check "they are above the time that they should have" take_the_cpu
 	CHECK_TIMEOUT=$((60 * SLOW)) run_check "connections do not wait for them, either" \
 		connect_often 40
+	CHECK_TIMEOUT=$((60 * SLOW)) run_check "queue pairs that are brought up do not wait for them" \
+		bring_up_often
 	run_check "they get time again" give_the_cpu
 else
 	skip "connections beside tenants that wait for a CPU" "this kernel does not limit their time"

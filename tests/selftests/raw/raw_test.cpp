@@ -290,6 +290,34 @@ TEST_F(Raw, QueryTellsWhatWasSet) {
     EXPECT_TRUE(std::ranges::equal(attr.ah_attr.grh.dgid.raw, dev.gid().raw));
 }
 
+// A link has one worker for all of them.
+TEST_F(Raw, ManyOneAfterTheOther) {
+    for (int i = 0; i < 40; i++) {
+        end a(dev), b(dev);
+        ASSERT_NO_FATAL_FAILURE(bring_up(a, b));
+        ASSERT_NO_FATAL_FAILURE(expect_send(a, b));
+    }
+}
+
+// Not a test by itself: throttled.sh takes its processor away, so that it stops anywhere, and lets
+// others bring up theirs. The peers never come.
+TEST_F(Raw, DISABLED_AsksAllTheTime) {
+    constexpr std::size_t count = 16;
+    std::vector<std::unique_ptr<end>> ends;
+    for (std::size_t i = 0; i < count; i++) {
+        ends.push_back(std::make_unique<end>(dev));
+        ASSERT_EQ(ends.back()->to_init(), 0);
+        ASSERT_EQ(ends.back()->to_rtr(ends.back()->number() ^ 0x800000, 7), 0);
+        ASSERT_EQ(ends.back()->to_rts(), 0);
+    }
+    std::vector<std::jthread> threads;
+    for (const auto& e : ends)
+        threads.emplace_back([&e] {
+            while (e->query().qp_state == IBV_QPS_RTS) {
+            }
+        });
+}
+
 TEST_F(Raw, WhatCannotBeIsRefused) {
     end a(dev);
     EXPECT_EQ(a.to_rts(), EINVAL) << "from RESET";
