@@ -24,8 +24,8 @@
 #define TERMINATE_TIMEOUT (2 * HZ)
 
 /*
- * Bottom halves are let in after so many work requests. A batch ends after as many where the
- * transmitter may not sleep.
+ * Softirqs are let in after so many work requests. If the transmitter may not sleep, the batch also
+ * ends there.
  */
 #define MAX_IN_A_ROW	64
 

@@ -3,11 +3,10 @@
 # files: build/tests/bin/bounded build/tests/bin/holdings build/tests/bin/flood
 # timeout: 300
 #
-# How long softrnic keeps interrupts, preemption or bottom halves off at a stretch, whatever work
-# it is given: not longer than LIMIT microseconds, of instructions, one a nanosecond. Of a section
-# that it opens the events of the kernel "trace" tell (make test T=bounded K=trace). Time that
-# softirqs take which a section ends with is not counted: they are let in there. Where the kernel
-# does not tell, the work is done all the same.
+# Softrnic disables interrupts, preemption or bottom halves for LIMIT microseconds at most at a
+# stretch, whatever work it is given. One instruction counts as one nanosecond. Only the kernel
+# "trace" measures that (make test T=bounded K=trace); on other kernels the work is done, and not
+# measured. Softirqs that run at the end of a section do not count.
 . lib/ktap.sh
 . lib/pairs.sh
 

@@ -3,9 +3,9 @@
 # files: build/tests/bin/flood build/tests/bin/dialer build/tests/bin/load
 # timeout: 300
 #
-# Thousands of connections to a listener that never become any: they say nothing, half a
-# request, garbage, or are reset. What they cost is bounded, each is gone within its time,
-# and who means it gets through meanwhile.
+# Thousands of TCP connections reach a listener and never become RDMA connections: they send
+# nothing, half a request or garbage, or are reset. Their cost is bounded, each is gone within its
+# time, and a good client gets through meanwhile.
 #
 # Connections that make their request and are gone before it is accepted are made to a program with
 # threads, rping: the core must not meet them in a state that ends the machine.
