@@ -132,7 +132,7 @@ survivors_end()
 	for pid in "${clients[@]}" $server_pid; do
 		wait_until 60 process_gone "$pid" || {
 			echo "process $pid does not end:"
-			cat "/proc/$pid/stack"
+			head -n 20 /proc/"$pid"/task/*/stack
 			return 1
 		}
 	done
