@@ -311,6 +311,7 @@ TEST_F(Raw, DISABLED_AsksAllTheTime) {
         ASSERT_EQ(ends.back()->to_rts(), 0);
     }
     std::vector<std::jthread> threads;
+    threads.reserve(count);
     for (const auto& e : ends)
         threads.emplace_back([&e] {
             while (e->query().qp_state == IBV_QPS_RTS) {
