@@ -7,8 +7,6 @@
 
 #include "qp.h"
 
-/* Access that peers can be granted, and that they have unless somebody decides otherwise. */
-
 int srn_modify(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask);
 
 #endif /* SRN_MODIFY_H */
