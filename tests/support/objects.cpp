@@ -25,4 +25,9 @@ idle_objects::idle_objects(const softrnic::address& where)
                                .shared_receives = &receives_}));
 }
 
+/// The queue pair goes before what it uses.
+idle_objects::~idle_objects() {
+    route_.destroy_queues();
+}
+
 }  // namespace support

@@ -16,6 +16,9 @@ class idle_objects {
 public:
     /// `where`: an address of the device.
     explicit idle_objects(const softrnic::address& where);
+    ~idle_objects();
+    idle_objects(const idle_objects&) = delete;
+    idle_objects& operator=(const idle_objects&) = delete;
 
 private:
     softrnic::connection route_;

@@ -160,31 +160,5 @@ TEST(Concurrency, PostingIntoTheEnd) {
     }
 }
 
-/// All are woken for one event. Who comes too late to get it still has a deadline.
-TEST(Concurrency, ThreadsWaitForOneAsyncEvent) {
-    using namespace std::chrono_literals;
-    const stranger_to_itself with_anybody_else;
-    for (int round = 0; round < 10; ++round) {
-        pair ends = connect_pair();
-        std::array<std::future<bool>, 6> waiting;
-        for (auto& one : waiting)
-            one = std::async(std::launch::async,
-                             [] { return static_cast<bool>(device().wait_async_event(500ms)); });
-        std::this_thread::sleep_for(50ms);
-        // Nobody posted a receive for it.
-        must(ends.client.qp().send(softrnic::no_slices));
-        const bool all_back = std::ranges::all_of(
-            waiting, [](auto& w) { return w.wait_for(patience) == std::future_status::ready; });
-        // Each event that comes now sets one free.
-        for (std::size_t i = 0; !all_back && i < waiting.size(); ++i) {
-            const pair more = connect_pair();
-            must(more.client.qp().send(softrnic::no_slices));
-            std::this_thread::sleep_for(100ms);
-        }
-        ASSERT_TRUE(all_back) << "in round " << round;
-        EXPECT_GE(std::ranges::count_if(waiting, [](auto& w) { return w.get(); }), 1);
-    }
-}
-
 }  // namespace
 }  // namespace verbs_test

@@ -30,8 +30,8 @@ enum class transport {
 
 namespace detail {
 
-/// Held between seeing that there is an asynchronous event and taking it. Of all devices, since
-/// nobody waits while holding it.
+/// Held while the flags of an async_fd are not what its owner has set. Of all devices, since nobody
+/// waits while holding it.
 inline std::mutex async_event_turn;
 
 }  // namespace detail
@@ -78,19 +78,17 @@ public:
     /// acknowledged: the object that it names may be destroyed by another thread at any moment, so
     /// use it to compare, not to dereference, unless you know better. ETIMEDOUT at the deadline.
     /// Several threads may wait; one of them gets the event. The device may be lent, so the flags
-    /// of its async_fd stay as they are: if other code reads events of this device at the same
-    /// time, and async_fd blocks, a wait can outlast its deadline.
+    /// of its async_fd stay as they are but for the moment of reading: if other code reads events
+    /// of this device at the same time, ibv_get_async_event() may tell it EAGAIN then.
     [[nodiscard]] result<ibv_async_event> wait_async_event(deadline until) const noexcept {
         for (;;) {
             const result<bool> ready = detail::wait_readable(native_->async_fd, until);
             if (!ready) return failure(ready.error());
             if (!*ready) return detail::fail(ETIMEDOUT, "ibv_get_async_event");
-            // All that wait are woken for one event, and who reads when it is gone blocks.
+            // All that wait are woken for one event, and an event goes with its object. Who reads
+            // when it is gone would block.
             const std::lock_guard turn(detail::async_event_turn);
-            const result<bool> still =
-                detail::wait_readable(native_->async_fd, std::chrono::seconds(0));
-            if (!still) return failure(still.error());
-            if (!*still) continue;
+            const detail::briefly_nonblocking reading(native_->async_fd);
             ibv_async_event event{};
             if (ibv_get_async_event(native_, &event) == 0) {
                 ibv_ack_async_event(&event);

@@ -82,5 +82,25 @@ namespace detail {
     return {};
 }
 
+/// While it lives, reading `fd` does not block, for whoever reads. Its flags are then as before.
+class briefly_nonblocking {
+public:
+    explicit briefly_nonblocking(int fd) noexcept : fd_(fd), flags_(::fcntl(fd, F_GETFL)) {
+        if (blocks()) ::fcntl(fd_, F_SETFL, flags_ | O_NONBLOCK);
+    }
+    ~briefly_nonblocking() {
+        if (blocks()) ::fcntl(fd_, F_SETFL, flags_);
+    }
+    briefly_nonblocking(const briefly_nonblocking&) = delete;
+    briefly_nonblocking& operator=(const briefly_nonblocking&) = delete;
+
+private:
+    /// Without flags the descriptor is bad, and reading fails anyway.
+    [[nodiscard]] bool blocks() const noexcept { return flags_ >= 0 && !(flags_ & O_NONBLOCK); }
+
+    int fd_;
+    int flags_;
+};
+
 }  // namespace detail
 }  // namespace softrnic
