@@ -364,7 +364,7 @@ int srn_active_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 	if (!ep)
 		return -ENOMEM;
 	srn_ep_get(ep);
-	mutex_lock(&ep->lock);
+	mutex_lock(&ep->lock.mutex);
 	ep->revision = 2;
 	ep->crc = READ_ONCE(dev->crc);
 	ep->markers = READ_ONCE(dev->markers);

@@ -12,24 +12,10 @@
 #include "../stream/sock.h"
 #include "ep.h"
 
-/*
- * The lock may be held by a process that waits for a CPU. Other endpoints must not wait for that,
- * so whoever releases the lock queues the work once more. Return: true if the caller has the lock.
- */
-static bool lock_or_be_queued(struct srn_ep *ep)
-{
-	if (mutex_trylock(&ep->lock))
-		return true;
-	WRITE_ONCE(ep->missed, true);
-	/* The lock is free by now, or its holder sees the flag. Pairs with srn_ep_unlock(). */
-	smp_mb();
-	return mutex_trylock(&ep->lock);
-}
-
+/* If a process holds the lock, other endpoints must not wait for that. */
 static void look(struct srn_ep *ep)
 {
-	if (lock_or_be_queued(ep)) {
-		WRITE_ONCE(ep->missed, false);
+	if (srn_worker_lock_try(&ep->lock)) {
 		ep->kind->work(ep);
 		srn_ep_unlock(ep);
 	}
@@ -60,7 +46,7 @@ static void conn_ended(struct srn_conn *conn)
 {
 	struct srn_ep *ep = container_of(conn, struct srn_ep, conn);
 
-	mutex_lock(&ep->lock);
+	mutex_lock(&ep->lock.mutex);
 	ep->kind->qp_ended(ep);
 	srn_ep_unlock(ep);
 }
@@ -120,7 +106,7 @@ struct srn_ep *srn_ep_alloc(struct srn_device *dev, const struct srn_ep_kind *ki
 	ep->state = state;
 	ep->listener = listener ? srn_ep_get(listener) : NULL;
 	kref_init(&ep->ref);
-	mutex_init(&ep->lock);
+	srn_worker_lock_init(&ep->lock);
 	INIT_WORK(&ep->work, ep_work);
 	INIT_DELAYED_WORK(&ep->timer, ep_timer);
 	INIT_LIST_HEAD(&ep->half_open);
@@ -181,10 +167,7 @@ void srn_ep_put(struct srn_ep *ep)
  */
 void srn_ep_unlock(struct srn_ep *ep)
 {
-	mutex_unlock(&ep->lock);
-	/* Pairs with lock_or_be_queued(). */
-	smp_mb();
-	if (READ_ONCE(ep->missed) && READ_ONCE(ep->state) != SRN_EP_CLOSED)
+	if (srn_worker_lock_release(&ep->lock) && READ_ONCE(ep->state) != SRN_EP_CLOSED)
 		srn_ep_queue(ep);
 }
 
@@ -422,7 +405,7 @@ void srn_ep_close_all(struct srn_device *dev)
 		spin_unlock_bh(&dev->lock);
 		if (!ep)
 			break;
-		mutex_lock(&ep->lock);
+		mutex_lock(&ep->lock.mutex);
 		if (ep->state != SRN_EP_CLOSED)
 			srn_ep_close(ep, false);
 		srn_ep_unlock(ep);

@@ -26,11 +26,11 @@
 #define SRN_EP_H
 
 #include <linux/kref.h>
-#include <linux/mutex.h>
 #include <linux/workqueue.h>
 #include <rdma/iw_cm.h>
 
 #include "../device/device.h"
+#include "../device/worker_lock.h"
 #include "../qp/qp.h"
 #include "../stream/address.h"
 #include "../stream/handshake.h"
@@ -73,9 +73,9 @@ struct srn_ep {
 	const struct srn_ep_kind *kind;
 	struct srn_conn conn;		/* to its queue pair */
 	struct kref ref;
-	bool missed;			/* @work found the lock taken and has to run again */
+	u32 backlog;			/* listener: connections that may wait; does not change */
 	struct list_head node;		/* dev->endpoints, under dev->lock */
-	struct mutex lock;		/* protects what follows; given back by srn_ep_unlock() */
+	struct srn_worker_lock lock;	/* of what follows; given back by srn_ep_unlock() */
 	enum srn_ep_state state;
 	int status;			/* in ENDED: why no connection came of it, or 0 */
 	struct iw_cm_id *cm_id;		/* with a reference */
@@ -116,7 +116,6 @@ struct srn_ep {
 	struct list_head untold_node;	/* child: in its listener's @untold */
 	u32 num_half_open;
 	u32 num_untold;			/* requests in @untold, and the one being reported */
-	u32 backlog;
 };
 
 struct srn_ep *srn_ep_alloc(struct srn_device *dev, const struct srn_ep_kind *kind,

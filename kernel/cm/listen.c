@@ -309,7 +309,7 @@ int srn_listen_create(struct iw_cm_id *cm_id, int backlog)
 	if (!ep)
 		return -ENOMEM;
 	srn_ep_get(ep);
-	mutex_lock(&ep->lock);
+	mutex_lock(&ep->lock.mutex);
 	ep->backlog = backlog > 0 ? backlog : DEFAULT_BACKLOG;
 	srn_ep_take_cm_id(ep, cm_id);
 	srn_report_init(ep);
@@ -319,7 +319,7 @@ int srn_listen_create(struct iw_cm_id *cm_id, int backlog)
 		srn_ep_notice(ep, "cannot listen: error %d\n", ret);
 	/* If one listener failed while the link is added, rdma_cm would leave out the link. */
 	if (ret && !READ_ONCE(dev->registering)) {
-		mutex_lock(&ep->lock);
+		mutex_lock(&ep->lock.mutex);
 		srn_ep_close(ep, false);
 		srn_ep_unlock(ep);
 	} else {
@@ -342,7 +342,7 @@ int srn_listen_destroy(struct iw_cm_id *cm_id)
 
 	srn_ep_get(ep);
 	port_leave(ep);
-	mutex_lock(&ep->lock);
+	mutex_lock(&ep->lock.mutex);
 	srn_ep_close(ep, false);
 	srn_ep_unlock(ep);
 	srn_report_listener_gone(ep);

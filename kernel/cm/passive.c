@@ -62,7 +62,7 @@ static int report_request(struct srn_ep *ep)
 					 &ep->dev->next_request, GFP_KERNEL);
 	if (ret < 0)
 		return ret;
-	mutex_lock_nested(&listener->lock, SINGLE_DEPTH_NESTING);
+	mutex_lock_nested(&listener->lock.mutex, SINGLE_DEPTH_NESTING);
 	ep->state = SRN_EP_REQUESTED;
 	srn_ep_set_deadline(ep, FORWARD_TIMEOUT);
 	ret = listener->state == SRN_EP_LISTENING ? srn_report_request(ep) : -ECONNABORTED;
@@ -192,7 +192,7 @@ void srn_passive_start(struct srn_ep *listener, struct socket *sock)
 	if (listener->cm_id->tos_set)
 		srn_service_set_tos(sock, listener->cm_id->tos);
 	srn_ep_get(ep);
-	mutex_lock(&ep->lock);
+	mutex_lock(&ep->lock.mutex);
 	ep->sock = sock;
 	oldest = join_half_open(ep);
 	srn_ep_hook(ep);
@@ -209,7 +209,7 @@ void srn_passive_start(struct srn_ep *listener, struct socket *sock)
 	 * holds the lock is working for @oldest, and may by now be a process that accepts it and
 	 * waits for the end of another connection.
 	 */
-	if (mutex_trylock(&oldest->lock)) {
+	if (mutex_trylock(&oldest->lock.mutex)) {
 		if (oldest->state == SRN_EP_WAIT_REQUEST)
 			drop(oldest, "too many have made no request");
 		srn_ep_unlock(oldest);
@@ -301,7 +301,7 @@ int srn_passive_accept(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 
 	if (!ep)
 		return -ECONNRESET;
-	mutex_lock(&ep->lock);
+	mutex_lock(&ep->lock.mutex);
 	if (ep->state != SRN_EP_REQUESTED) {
 		srn_ep_unlock(ep);
 		srn_ep_put(ep);
@@ -325,7 +325,7 @@ int srn_passive_reject(struct iw_cm_id *cm_id, const void *data, u8 len)
 
 	if (!ep)
 		return -ECONNRESET;
-	mutex_lock(&ep->lock);
+	mutex_lock(&ep->lock.mutex);
 	if (ep->state == SRN_EP_REQUESTED) {
 		srn_count(ep->dev->counters, SRN_COUNT_REJECTS);
 		ret = send_reply(ep, true, READ_ONCE(ep->dev->crc) || ep->peer.frame.crc, data,

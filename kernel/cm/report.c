@@ -400,7 +400,7 @@ void srn_report_listener_gone(struct srn_ep *listener)
 /* The consumer's handler has returned an error, which asks for its id to be destroyed. */
 static void destroy_unwanted(struct srn_ep *ep, struct iw_cm_id *cm_id)
 {
-	mutex_lock(&ep->lock);
+	mutex_lock(&ep->lock.mutex);
 	ep->consumer = NULL;
 	srn_ep_unlock(ep);
 	iw_destroy_cm_id(cm_id);
@@ -499,7 +499,7 @@ void srn_report_tell(struct srn_ep *ep)
 	 */
 	if (!READ_ONCE(ep->tell_connected) && READ_ONCE(ep->state) != SRN_EP_ENDED)
 		return;
-	mutex_lock(&ep->lock);
+	mutex_lock(&ep->lock.mutex);
 	connected = ep->tell_connected && ep->state != SRN_EP_CLOSED;
 	WRITE_ONCE(ep->tell_connected, false);
 	ended = ep->state == SRN_EP_ENDED;
@@ -510,7 +510,7 @@ void srn_report_tell(struct srn_ep *ep)
 		return;
 	if (!ep->qp->kernel)
 		tell_process_of_end(ep);
-	mutex_lock(&ep->lock);
+	mutex_lock(&ep->lock.mutex);
 	if (ep->state == SRN_EP_ENDED) {
 		tell_core_of_end(ep);
 		srn_ep_close(ep, false);

@@ -82,7 +82,7 @@ static void wake(struct sock *sk)
 
 static void give_up_socket(struct srn_raw *raw)
 {
-	lockdep_assert_held(&raw->lock);
+	lockdep_assert_held(&raw->lock.mutex);
 	if (!raw->sock)
 		return;
 	srn_sock_unhook(raw->sock->sk);
@@ -393,40 +393,21 @@ static void look(struct srn_raw *raw)
 		waiting(raw);
 }
 
-/*
- * The lock may be held by a process that waits for a CPU. The link's other bring-ups must not wait
- * for that, so whoever releases the lock queues the work once more. Return: true if the caller has
- * the lock.
- */
-static bool lock_or_be_queued(struct srn_raw *raw)
-{
-	if (mutex_trylock(&raw->lock))
-		return true;
-	WRITE_ONCE(raw->missed, true);
-	/* The lock is free by now, or its holder sees the flag. Pairs with unlock(). */
-	smp_mb();
-	return mutex_trylock(&raw->lock);
-}
-
-/* A process releases the lock. */
 static void unlock(struct srn_raw *raw)
 {
-	mutex_unlock(&raw->lock);
-	/* Pairs with lock_or_be_queued(). */
-	smp_mb();
-	if (READ_ONCE(raw->missed) && READ_ONCE(raw->state) != SRN_RAW_ENDED)
+	if (srn_worker_lock_release(&raw->lock) && READ_ONCE(raw->state) != SRN_RAW_ENDED)
 		queue_later(raw, 0);
 }
 
+/* If a process holds the lock, the link's other bring-ups must not wait for that. */
 static void raw_work(struct work_struct *work)
 {
 	struct srn_raw *raw = container_of(to_delayed_work(work), struct srn_raw, work);
 	unsigned int noio = memalloc_noio_save();
 
-	if (lock_or_be_queued(raw)) {
-		WRITE_ONCE(raw->missed, false);
+	if (srn_worker_lock_try(&raw->lock)) {
 		look(raw);
-		mutex_unlock(&raw->lock);
+		unlock(raw);
 	}
 	memalloc_noio_restore(noio);
 	raw_put(raw);
@@ -436,11 +417,11 @@ static void raw_end(struct srn_raw *raw)
 {
 	bool first;
 
-	mutex_lock(&raw->lock);
+	mutex_lock(&raw->lock.mutex);
 	first = raw->state != SRN_RAW_ENDED;
 	raw->state = SRN_RAW_ENDED;
 	give_up_socket(raw);
-	mutex_unlock(&raw->lock);
+	unlock(raw);
 	if (!first)
 		return;
 	if (cancel_delayed_work(&raw->work))
@@ -471,7 +452,7 @@ static int conn_to_rts(struct srn_conn *conn, const struct ib_qp_attr *attr, int
 	struct srn_raw *raw = raw_of_conn(conn);
 	int ret = -EINVAL;
 
-	mutex_lock(&raw->lock);
+	mutex_lock(&raw->lock.mutex);
 	if (raw->state == SRN_RAW_ENDED || READ_ONCE(raw->qp->state) > IB_QPS_RTS) {
 		srn_qp_notice(raw->qp, "RTS: its connection has ended\n");
 		goto out;
@@ -513,7 +494,7 @@ static void conn_query(struct srn_conn *conn, struct ib_qp_attr *attr)
 {
 	struct srn_raw *raw = raw_of_conn(conn);
 
-	mutex_lock(&raw->lock);
+	mutex_lock(&raw->lock.mutex);
 	if (attr->qp_state == IB_QPS_RTR || attr->qp_state == IB_QPS_RTS)
 		attr->qp_state = raw->rts ? IB_QPS_RTS : IB_QPS_RTR;
 	attr->cur_qp_state = attr->qp_state;
@@ -661,7 +642,7 @@ static bool offer(struct srn_device *dev, struct socket *sock,
 	if (!raw)
 		return false;
 	/* It comes again, if the lock's holder waits for a CPU. */
-	if (!mutex_trylock(&raw->lock))
+	if (!mutex_trylock(&raw->lock.mutex))
 		goto put;
 	if (raw->state == SRN_RAW_WAITING && !raw->active && !raw->self) {
 		*reason = "the queue pair waits for another peer";
@@ -671,7 +652,7 @@ static bool offer(struct srn_device *dev, struct socket *sock,
 		taken = same_pair(raw, &b) && accept(raw, sock, request, b.answers);
 	}
 out:
-	mutex_unlock(&raw->lock);
+	unlock(raw);
 put:
 	raw_put(raw);
 	return taken;
@@ -701,7 +682,7 @@ static struct srn_raw *raw_new(struct srn_qp *qp, const struct ib_qp_attr *attr,
 	if (!raw)
 		return NULL;
 	kref_init(&raw->ref);
-	mutex_init(&raw->lock);
+	srn_worker_lock_init(&raw->lock);
 	INIT_DELAYED_WORK(&raw->work, raw_work);
 	raw->conn.ops = &raw_conn_ops;
 	raw->dev = qp->dev;
@@ -784,7 +765,7 @@ int srn_raw_bring_up(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
 	ret = prepare_role(raw);
 	if (ret)
 		goto end;
-	mutex_lock(&raw->lock);
+	mutex_lock(&raw->lock.mutex);
 	reason = "it is not in INIT, or rdma_cm connects it";
 	ret = bind_qp(raw);
 	if (!ret && raw->state == SRN_RAW_WAITING && (raw->active || raw->self))

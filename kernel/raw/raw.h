@@ -28,10 +28,10 @@
 #define SRN_RAW_H
 
 #include <linux/kref.h>
-#include <linux/mutex.h>
 #include <linux/workqueue.h>
 
 #include "../device/device.h"
+#include "../device/worker_lock.h"
 #include "../qp/qp.h"
 #include "../stream/address.h"
 #include "../stream/handshake.h"
@@ -63,8 +63,7 @@ struct srn_raw {
 	bool self;			/* both ends are this queue pair */
 	struct ib_qp_attr attr;		/* what the program has set */
 
-	bool missed;			/* the work found @lock held, and did nothing */
-	struct mutex lock;		/* protects what follows */
+	struct srn_worker_lock lock;	/* of what follows */
 	enum srn_raw_state state;
 	bool rts;			/* the program has gone to RTS, so it may send */
 	struct socket *sock;		/* while CONNECTING or in WAIT_REPLY */

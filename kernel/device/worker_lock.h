@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * A mutex for what processes and one worker use, where the worker must not wait for a process: that
+ * may hold the mutex and have no CPU, and others have work for the worker.
+ *
+ * So the worker only tries, and does nothing if it fails. Whoever releases the mutex then queues
+ * the work once more. Processes take @mutex as any other.
+ */
+#ifndef SRN_WORKER_LOCK_H
+#define SRN_WORKER_LOCK_H
+
+#include <linux/mutex.h>
+
+struct srn_worker_lock {
+	struct mutex mutex;	/* released by srn_worker_lock_release() only */
+	bool missed;		/* the worker has found @mutex held, and has done nothing since */
+};
+
+/* A macro, so that each kind of lock has a lockdep class of its own. */
+#define srn_worker_lock_init(lock)	mutex_init(&(lock)->mutex)
+
+bool srn_worker_lock_try(struct srn_worker_lock *lock);
+bool srn_worker_lock_release(struct srn_worker_lock *lock);
+
+#endif /* SRN_WORKER_LOCK_H */
