@@ -3,9 +3,10 @@
  * The port at which peers connect to queue pairs that are brought up by hand. It is open at an
  * address of a link from the first queue pair that waits there until the last of them has ended.
  *
- * A guest is a connection that has not made its request yet. The request decides: either a queue
- * pair takes the connection, or it is refused, and nothing is kept of it. One work accepts, and
- * looks at all guests, so they need no lock.
+ * A guest is a connection that no queue pair has taken yet. Its request decides: either a queue
+ * pair takes the connection, or it is refused, and nothing is kept of it. While a process uses the
+ * queue pair, nobody can tell, so the guest stays. One work accepts, and looks at all guests, so
+ * they need no lock.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -19,10 +20,12 @@
 #define BACKLOG		128
 /* Connections that are accepted before the link does something else. */
 #define ACCEPT_BUDGET	64
-/* The guest that has been silent for the longest makes room for another one. */
+/* The guest that has been there for the longest makes room for another one. */
 #define MAX_GUESTS	256
-/* How long a guest may take to make its request. */
+/* How long a guest may take to make its request, and to be taken then. */
 #define REQUEST_TIMEOUT	(5 * HZ)
+/* Delay until a guest is offered again to a queue pair that a process uses. */
+#define BUSY_DELAY	1
 /* Delay until a connection is accepted for which there was no memory, or no file. */
 #define RETRY_DELAY	msecs_to_jiffies(100)
 
@@ -139,40 +142,50 @@ static unsigned long accept_guests(struct srn_raw_listener *l)
 	return 1;
 }
 
-/* Return: true if it is done with. */
-static bool serve(struct srn_raw_listener *l, struct guest *g)
+static void refuse(struct srn_raw_listener *l, const char *reason)
 {
-	const char *reason = NULL;
-	int ret;
-
-	ret = srn_handshake_read(&g->request, g->sock, false);
-	if (ret == -EAGAIN)
-		return time_after_eq(jiffies, g->deadline);
-	if (ret)
-		return true;
-	srn_sock_unhook(g->sock->sk);
-	if (l->offer(l->dev, g->sock, &g->request, &reason)) {
-		g->sock = NULL;
-		return true;
-	}
 	srn_count(l->dev->counters, SRN_COUNT_REQUESTS_DROPPED);
 	if (reason)
 		srn_notice(l->dev, "a connection for a queue pair brought up by hand is refused: %s\n",
 			   reason);
-	return true;
+}
+
+/* Return: jiffies until the guest has to be looked at again; 0 if it is done with. */
+static unsigned long serve(struct srn_raw_listener *l, struct guest *g)
+{
+	unsigned long now = jiffies, left;
+	const char *reason = NULL;
+	int ret;
+
+	left = time_before(now, g->deadline) ? g->deadline - now : 0;
+	/* A request that is complete already is not read any more. */
+	ret = srn_handshake_read(&g->request, g->sock, false);
+	if (ret)
+		return ret == -EAGAIN ? left : 0;
+	srn_sock_unhook(g->sock->sk);
+	ret = l->offer(l->dev, g->sock, &g->request, &reason);
+	/* It waits without callbacks. If the peer resets it meanwhile, nobody can take it. */
+	if (ret == -EAGAIN && left)
+		return BUSY_DELAY;
+	if (ret)
+		refuse(l, reason);
+	else
+		g->sock = NULL;
+	return 0;
 }
 
 static void serve_guests(struct srn_raw_listener *l)
 {
-	unsigned long delay = accept_guests(l);
+	unsigned long delay = accept_guests(l), again;
 	struct guest *g, *next;
 
-	list_for_each_entry_safe(g, next, &l->guests, node)
-		if (serve(l, g))
+	list_for_each_entry_safe(g, next, &l->guests, node) {
+		again = serve(l, g);
+		if (again)
+			delay = min_not_zero(delay, again);
+		else
 			guest_leaves(l, g);
-	g = list_first_entry_or_null(&l->guests, struct guest, node);
-	if (!delay && g)
-		delay = max_t(long, g->deadline - jiffies, 1);
+	}
 	/* A callback may have queued it for an earlier time. */
 	if (delay)
 		queue_delayed_work(l->dev->raw_wq, &l->work, delay);

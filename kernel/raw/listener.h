@@ -13,11 +13,13 @@ struct srn_raw_listener;
 
 /*
  * Offers a connected socket without callbacks, which has made its request, to the queue pair that
- * is meant. Process context; sleeps. True: the socket is the queue pair's now. False: it is to be
- * reset; @reason says why, or is NULL if the queue pair is not there yet, or has just ended.
+ * is meant. Process context; sleeps. Return: 0, the socket is the queue pair's now; -EAGAIN,
+ * nothing has happened, because a process uses the queue pair right now; -ECONNREFUSED, the socket
+ * is to be reset; @reason says why, or is NULL if the queue pair is not there yet, or has just
+ * ended.
  */
-typedef bool (*srn_raw_offer)(struct srn_device *dev, struct socket *sock,
-			      const struct srn_handshake *request, const char **reason);
+typedef int (*srn_raw_offer)(struct srn_device *dev, struct socket *sock,
+			     const struct srn_handshake *request, const char **reason);
 
 struct srn_raw_listener *srn_raw_listener_get(struct srn_device *dev,
 					      const union srn_address *address,

@@ -627,35 +627,37 @@ static bool accept(struct srn_raw *raw, struct socket *sock, const struct srn_ha
 }
 
 /* As srn_raw_offer, in listener.h. */
-static bool offer(struct srn_device *dev, struct socket *sock,
-		  const struct srn_handshake *request, const char **reason)
+static int offer(struct srn_device *dev, struct socket *sock,
+		 const struct srn_handshake *request, const char **reason)
 {
 	struct srn_bring_up b;
 	struct srn_raw *raw;
-	bool taken = false;
+	int ret = -ECONNREFUSED;
 
 	*reason = "it is not for a queue pair that is brought up by hand";
 	if (request->frame.revision != 2 || !read_frame(request, &b))
-		return false;
+		return ret;
 	*reason = NULL;
 	raw = find(dev, b.dest_qpn);
 	if (!raw)
-		return false;
-	/* It comes again, if the lock's holder waits for a CPU. */
-	if (!mutex_trylock(&raw->lock.mutex))
+		return ret;
+	if (!mutex_trylock(&raw->lock.mutex)) {
+		ret = -EAGAIN;
 		goto put;
+	}
 	if (raw->state == SRN_RAW_WAITING && !raw->active && !raw->self) {
 		*reason = "the queue pair waits for another peer";
 		if (!comes_from_peer(raw, sock))
 			goto out;
 		*reason = NULL;
-		taken = same_pair(raw, &b) && accept(raw, sock, request, b.answers);
+		if (same_pair(raw, &b) && accept(raw, sock, request, b.answers))
+			ret = 0;
 	}
 out:
 	unlock(raw);
 put:
 	raw_put(raw);
-	return taken;
+	return ret;
 }
 
 static int prepare_role(struct srn_raw *raw)

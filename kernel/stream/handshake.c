@@ -55,6 +55,8 @@ static int read_some(struct srn_handshake *h, struct socket *sock, u32 until)
  * @sock: connected socket
  * @reply: which kind is expected
  *
+ * Once the frame is complete, this may be called again. It then looks at what has come only.
+ *
  * Context: process; the caller sees to it that nobody else reads.
  *
  * Return: 0 when the frame is complete and decoded in @h->frame; -EAGAIN if more of it has to

@@ -14,10 +14,12 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <random>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -52,6 +54,15 @@ public:
     ibv_context* context() const { return context_.get(); }
     ibv_pd* domain() const { return domain_.get(); }
     const union ibv_gid& gid() const { return gid_; }
+
+    /// A counter of the link.
+    std::uint64_t counter(const std::string& name) const {
+        const std::string at = ibv_get_device_name(context_->device);
+        std::ifstream file("/sys/class/infiniband/" + at + "/ports/1/hw_counters/" + name);
+        std::uint64_t value = 0;
+        if (!(file >> value)) throw std::runtime_error("no counter " + name);
+        return value;
+    }
 
     /// The next asynchronous event, if one comes within the time.
     std::optional<ibv_event_type> event(std::chrono::seconds limit) const {
@@ -297,6 +308,32 @@ TEST_F(Raw, ManyOneAfterTheOther) {
         ASSERT_NO_FATAL_FAILURE(bring_up(a, b));
         ASSERT_NO_FATAL_FAILURE(expect_send(a, b));
     }
+}
+
+// Whoever asks holds the queue pair's lock for a moment. A peer that comes just then is taken at
+// its first attempt all the same.
+TEST_F(Raw, PeerComesWhileOthersAsk) {
+    constexpr std::size_t others = 3;
+    const std::uint64_t dropped = dev.counter("requests_dropped");
+    for (int i = 0; i < 20; i++) {
+        end a(dev), b(dev);
+        // Of the numbers of one link the lower one connects.
+        end& comes = a.number() < b.number() ? a : b;
+        end& waits = &comes == &a ? b : a;
+        for (end* e : {&comes, &waits}) ASSERT_EQ(e->to_init(), 0);
+        ASSERT_EQ(waits.to_rtr(comes.number(), comes.psn()), 0);
+        ASSERT_EQ(waits.to_rts(), 0);
+        std::vector<std::jthread> threads;
+        threads.reserve(others);
+        for (std::size_t n = 0; n < others; n++)
+            threads.emplace_back([&waits](const std::stop_token& over) {
+                while (!over.stop_requested()) (void)waits.query();
+            });
+        ASSERT_EQ(comes.to_rtr(waits.number(), waits.psn()), 0);
+        ASSERT_EQ(comes.to_rts(), 0);
+        ASSERT_NO_FATAL_FAILURE(expect_send(comes, waits));
+    }
+    EXPECT_EQ(dev.counter("requests_dropped"), dropped);
 }
 
 // Not a test by itself: throttled.sh takes its processor away, so that it stops anywhere, and lets
