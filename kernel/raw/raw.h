@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Queue pairs that a program brings up by hand: it exchanges numbers and GIDs by a socket of its
- * own, and modifies its queue pair to RTR and RTS, without a connection manager.
+ * A queue pair that a program brings up by hand, for kernel/raw only.
  *
  * The GIDs are IP addresses. Of the two ends the one with the lower GID and number connects by TCP
  * to the port that the other's link has for this. Its MPA request carries both ends' GIDs, numbers
@@ -32,12 +31,18 @@
 
 #include "../device/device.h"
 #include "../device/worker_lock.h"
+#include "../qp/connection.h"
 #include "../qp/qp.h"
 #include "../stream/address.h"
 #include "../stream/handshake.h"
-#include "../wire/bring_up.h"
 
 #define SRN_MAX_PSN	0xffffff
+
+/*
+ * Delay before the second attempt; it doubles each time. Usually both ends come within a few
+ * milliseconds of each other.
+ */
+#define SRN_RAW_MIN_DELAY	msecs_to_jiffies(5)
 
 enum srn_raw_state {
 	SRN_RAW_WAITING,
@@ -63,11 +68,11 @@ struct srn_raw {
 	bool self;			/* both ends are this queue pair */
 	struct ib_qp_attr attr;		/* what the program has set */
 
-	struct srn_worker_lock lock;	/* of what follows */
+	struct srn_worker_lock lock;	/* of what follows; given back by srn_raw_unlock() */
 	enum srn_raw_state state;
 	bool rts;			/* the program has gone to RTS, so it may send */
 	struct socket *sock;		/* while CONNECTING or in WAIT_REPLY */
-	struct srn_handshake peer;
+	struct srn_handshake reply;	/* as it comes in WAIT_REPLY */
 	unsigned long deadline;		/* of CONNECTING or WAIT_REPLY, in jiffies */
 	bool crc;			/* our frame asks for CRC */
 	bool markers;			/* our frame asks for markers */
@@ -78,6 +83,19 @@ struct srn_raw {
 	struct delayed_work work;	/* holds a reference while queued */
 };
 
-int srn_raw_bring_up(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask);
+/* How often a Send is tried that finds no receive. 7 retries stand for any number. */
+static inline u8 srn_raw_rnr_tries(const struct srn_raw *raw)
+{
+	return raw->attr.rnr_retry == 7 ? 0 : raw->attr.rnr_retry + 1;
+}
+
+struct srn_raw *srn_raw_alloc(struct srn_qp *qp, const struct srn_conn_ops *ops,
+			      work_func_t work);
+struct srn_raw *srn_raw_get(struct srn_raw *raw);
+void srn_raw_put(struct srn_raw *raw);
+void srn_raw_unlock(struct srn_raw *raw);
+void srn_raw_queue(struct srn_raw *raw, unsigned long delay);
+void srn_raw_queue_unless_pending(struct srn_raw *raw, unsigned long delay);
+int srn_raw_start(struct srn_raw *raw, struct socket *sock, const struct srn_conn_params *conn);
 
 #endif /* SRN_RAW_H */

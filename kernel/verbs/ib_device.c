@@ -29,7 +29,7 @@
 #include "../qp/qp.h"
 #include "../qp/receive.h"
 #include "../qp/srq.h"
-#include "../raw/raw.h"
+#include "../raw/bring_up.h"
 #include "../stream/linger.h"
 #include "gid.h"
 #include "ib_device.h"

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * What a bring-up by hand does when something has happened to it, or when it is time.
+ */
+#include <linux/sched/mm.h>
+
+#include "../qp/state.h"
+#include "attempt.h"
+#include "patience.h"
+#include "work.h"
+
+/* How often to check whether sends wait for a peer that does not come. */
+#define PATIENCE_PERIOD	HZ
+
+/*
+ * The other end gave up when our reply was on its way, and comes again, but a queue pair is
+ * connected only once. Return: true if that has happened.
+ */
+static bool lost_reply(struct srn_raw *raw)
+{
+	if (!raw->gone || raw->active || raw->self || READ_ONCE(raw->qp->rx.segments))
+		return false;
+	srn_state_fail(raw->qp, IB_EVENT_QP_FATAL, NULL, "its peer gave up while it connected");
+	return true;
+}
+
+static void waiting(struct srn_raw *raw)
+{
+	if (lost_reply(raw) || !srn_raw_patience_lasts(raw))
+		return;
+	if (!raw->gone && (raw->active || raw->self))
+		srn_raw_attempt_begin(raw);
+	else if (raw->rts && raw->attr.timeout)
+		srn_raw_queue(raw, PATIENCE_PERIOD);
+}
+
+static void look(struct srn_raw *raw)
+{
+	srn_raw_attempt_go_on(raw);
+	if ((raw->state == SRN_RAW_WAITING || raw->gone) && raw->state != SRN_RAW_ENDED &&
+	    !delayed_work_pending(&raw->work))
+		waiting(raw);
+}
+
+/**
+ * srn_raw_work - go as far as possible
+ * @work: in struct srn_raw
+ *
+ * If a process holds the lock, the link's other bring-ups must not wait for that.
+ *
+ * Context: the link's raw_wq.
+ */
+void srn_raw_work(struct work_struct *work)
+{
+	struct srn_raw *raw = container_of(to_delayed_work(work), struct srn_raw, work);
+	unsigned int noio = memalloc_noio_save();
+
+	if (srn_worker_lock_try(&raw->lock)) {
+		look(raw);
+		srn_raw_unlock(raw);
+	}
+	memalloc_noio_restore(noio);
+	srn_raw_put(raw);
+}
