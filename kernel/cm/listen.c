@@ -8,12 +8,11 @@
 #include <linux/inetdevice.h>
 #include <linux/slab.h>
 #include <net/addrconf.h>
-#include <net/tcp_states.h>
 
 #include "../compat/compat.h"
 #include "../device/work.h"
+#include "../stream/acceptor.h"
 #include "../stream/charge.h"
-#include "../stream/keepalive.h"
 #include "../stream/sock.h"
 #include "ep.h"
 #include "listen.h"
@@ -22,20 +21,13 @@
 
 #define DEFAULT_BACKLOG	128
 
-/* Connections that one port accepts in a row before other ports have their turn. */
-#define ACCEPT_BUDGET	64
-
-/* Delay until a connection is accepted for which there was no memory, or no file. */
-#define RETRY_DELAY	msecs_to_jiffies(100)
-
 struct srn_port {
 	struct list_head node;		/* in ports, under ports_mutex */
 	struct list_head listeners;	/* struct member, under ports_mutex */
 	struct net *net;
 	struct sockaddr_storage address;
 	bool v6only;
-	struct socket *sock;
-	struct delayed_work work;
+	struct srn_acceptor acceptor;
 };
 
 struct member {
@@ -97,69 +89,25 @@ static struct srn_ep *find_listener(struct srn_port *port, struct socket *sock)
 	return NULL;
 }
 
+static void take(struct srn_acceptor *a, struct socket *sock)
+{
+	struct srn_port *port = container_of(a, struct srn_port, acceptor);
+	struct srn_ep *ep;
+
+	srn_charge_sock_as(sock->sk, a->sock->sk);
+	/* Under the mutex the listener's link cannot go away. */
+	mutex_lock(&ports_mutex);
+	ep = find_listener(port, sock);
+	if (ep)
+		srn_passive_start(ep, sock);
+	else
+		srn_sock_abort(sock);
+	mutex_unlock(&ports_mutex);
+}
+
 static void port_work(struct work_struct *work)
 {
-	struct srn_port *port = container_of(to_delayed_work(work), struct srn_port, work);
-	int left = ACCEPT_BUDGET;
-	struct srn_ep *ep;
-	struct socket *sock;
-	int ret;
-
-	for (;;) {
-		if (!left--) {
-			queue_delayed_work(srn_accept_wq, &port->work, 0);
-			return;
-		}
-		ret = kernel_accept(port->sock, &sock, O_NONBLOCK);
-		if (ret)
-			break;
-		cond_resched();
-		srn_sock_unhook(sock->sk);
-		srn_charge_sock_as(sock->sk, port->sock->sk);
-		srn_sock_setup(sock);
-		srn_keepalive_start(sock);
-		/* Under the mutex the listener's link cannot go away. */
-		mutex_lock(&ports_mutex);
-		ep = find_listener(port, sock);
-		if (ep)
-			srn_passive_start(ep, sock);
-		else
-			srn_sock_abort(sock);
-		mutex_unlock(&ports_mutex);
-	}
-	/* No callback comes again for connections that are waiting already. */
-	if (ret != -EAGAIN && ret != -EINVAL)
-		queue_delayed_work(srn_accept_wq, &port->work, RETRY_DELAY);
-}
-
-/*
- * A connection that waits to be accepted has inherited this callback and the user data, so it acts
- * only for a socket that listens.
- */
-static void port_data_ready(struct sock *sk)
-{
-	struct srn_port *port;
-
-	read_lock_bh(&sk->sk_callback_lock);
-	port = sk->sk_user_data;
-	if (sk->sk_state == TCP_LISTEN && port)
-		mod_delayed_work(srn_accept_wq, &port->work, 0);
-	read_unlock_bh(&sk->sk_callback_lock);
-}
-
-static int port_listen(struct srn_port *port, u32 backlog)
-{
-	static const struct srn_sock_hooks hooks = { .data_ready = port_data_ready };
-	bool v4 = port->address.ss_family == AF_INET;
-	int ret;
-
-	ret = srn_sock_create(port->net, port->address.ss_family, &port->sock);
-	if (ret)
-		return ret;
-	if (!v4)
-		port->sock->sk->sk_ipv6only = port->v6only;
-	return srn_sock_listen(port->sock, (struct sockaddr *)&port->address, backlog, &hooks,
-			       port);
+	srn_acceptor_run(container_of(to_delayed_work(work), struct srn_acceptor, work), take);
 }
 
 static bool same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
@@ -190,11 +138,13 @@ static struct srn_port *port_get(struct net *net, const struct sockaddr_storage 
 	if (!port)
 		return ERR_PTR(-ENOMEM);
 	INIT_LIST_HEAD(&port->listeners);
-	INIT_DELAYED_WORK(&port->work, port_work);
+	port->acceptor.wq = srn_accept_wq;
+	INIT_DELAYED_WORK(&port->acceptor.work, port_work);
 	port->net = net;
 	port->address = *address;
 	port->v6only = v6only;
-	ret = port_listen(port, backlog);
+	ret = srn_acceptor_open(&port->acceptor, net, (struct sockaddr *)&port->address, v6only,
+				backlog);
 	if (ret) {
 		kfree(port);
 		return ERR_PTR(ret);
@@ -205,9 +155,7 @@ static struct srn_port *port_get(struct net *net, const struct sockaddr_storage 
 
 static void port_free(struct srn_port *port)
 {
-	srn_sock_unhook(port->sock->sk);
-	cancel_delayed_work_sync(&port->work);
-	sock_release(port->sock);
+	srn_acceptor_close(&port->acceptor);
 	kfree(port);
 }
 

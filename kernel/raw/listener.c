@@ -10,24 +10,19 @@
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
-#include <net/tcp_states.h>
 
 #include "../device/work.h"
-#include "../stream/keepalive.h"
+#include "../stream/acceptor.h"
 #include "../stream/sock.h"
 #include "listener.h"
 
 #define BACKLOG		128
-/* Connections that are accepted before the link does something else. */
-#define ACCEPT_BUDGET	64
 /* The guest that has been there for the longest makes room for another one. */
 #define MAX_GUESTS	256
 /* How long a guest may take to make its request, and to be taken then. */
 #define REQUEST_TIMEOUT	(5 * HZ)
 /* Delay until a guest is offered again to a queue pair that a process uses. */
 #define BUSY_DELAY	1
-/* Delay until a connection is accepted for which there was no memory, or no file. */
-#define RETRY_DELAY	msecs_to_jiffies(100)
 
 struct srn_raw_listener {
 	struct list_head node;		/* in listeners, under listeners_mutex */
@@ -35,10 +30,9 @@ struct srn_raw_listener {
 	struct srn_device *dev;
 	union srn_address address;	/* with the port */
 	srn_raw_offer offer;
-	struct socket *sock;
-	bool closing;			/* @work may run, but does nothing */
-	struct delayed_work work;
-	struct list_head guests;	/* oldest first; only @work uses it */
+	struct srn_acceptor acceptor;
+	bool closing;			/* its work may run, but does nothing */
+	struct list_head guests;	/* oldest first; only the work uses it */
 	u32 num_guests;
 };
 
@@ -79,67 +73,43 @@ static void guest_spoke(struct sock *sk)
 	read_lock_bh(&sk->sk_callback_lock);
 	l = sk->sk_user_data;
 	if (l)
-		mod_delayed_work(l->dev->raw_wq, &l->work, 0);
+		mod_delayed_work(l->acceptor.wq, &l->acceptor.work, 0);
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-/*
- * A connection that waits to be accepted has inherited this callback and the user data, so it acts
- * only for a socket that listens.
- */
-static void somebody_came(struct sock *sk)
+static struct guest *new_guest(struct socket *sock)
 {
-	struct srn_raw_listener *l;
-
-	read_lock_bh(&sk->sk_callback_lock);
-	l = sk->sk_user_data;
-	if (sk->sk_state == TCP_LISTEN && l)
-		mod_delayed_work(l->dev->raw_wq, &l->work, 0);
-	read_unlock_bh(&sk->sk_callback_lock);
-}
-
-/* Its request may have come already; @work looks once more before it ends. */
-static bool guest_comes(struct srn_raw_listener *l, struct socket *sock)
-{
-	static const struct srn_sock_hooks hooks = {
-		.data_ready = guest_spoke, .state_change = guest_spoke,
-	};
 	struct guest *g = kzalloc(sizeof(*g), GFP_KERNEL);
 
 	if (!g || srn_handshake_init(&g->request, GFP_KERNEL)) {
 		kfree(g);
-		return false;
+		return NULL;
 	}
 	g->sock = sock;
 	g->deadline = jiffies + REQUEST_TIMEOUT;
+	return g;
+}
+
+/*
+ * Its socket is charged to nobody until a queue pair takes it. Its request may have come already;
+ * the work looks once more before it ends.
+ */
+static void guest_comes(struct srn_acceptor *a, struct socket *sock)
+{
+	static const struct srn_sock_hooks hooks = {
+		.data_ready = guest_spoke, .state_change = guest_spoke,
+	};
+	struct srn_raw_listener *l = container_of(a, struct srn_raw_listener, acceptor);
+	struct guest *g = new_guest(sock);
+
+	if (!g) {
+		srn_sock_abort(sock);
+		return;
+	}
 	list_add_tail(&g->node, &l->guests);
 	if (++l->num_guests > MAX_GUESTS)
 		guest_leaves(l, list_first_entry(&l->guests, struct guest, node));
 	srn_sock_hook(sock->sk, &hooks, l);
-	return true;
-}
-
-/* Return: 0 when there is nothing more to accept, else the delay until the next try. */
-static unsigned long accept_guests(struct srn_raw_listener *l)
-{
-	struct socket *sock;
-	int left, ret;
-
-	for (left = ACCEPT_BUDGET; left; left--) {
-		ret = kernel_accept(l->sock, &sock, O_NONBLOCK);
-		if (ret == -EAGAIN || ret == -EINVAL)
-			return 0;
-		if (ret)
-			return RETRY_DELAY;
-		/* It is charged to nobody until a queue pair takes it. */
-		srn_sock_setup(sock);
-		srn_keepalive_start(sock);
-		if (!guest_comes(l, sock)) {
-			srn_sock_unhook(sock->sk);
-			srn_sock_abort(sock);
-		}
-	}
-	return 1;
 }
 
 static void refuse(struct srn_raw_listener *l, const char *reason)
@@ -176,9 +146,10 @@ static unsigned long serve(struct srn_raw_listener *l, struct guest *g)
 
 static void serve_guests(struct srn_raw_listener *l)
 {
-	unsigned long delay = accept_guests(l), again;
+	unsigned long delay = 0, again;
 	struct guest *g, *next;
 
+	srn_acceptor_run(&l->acceptor, guest_comes);
 	list_for_each_entry_safe(g, next, &l->guests, node) {
 		again = serve(l, g);
 		if (again)
@@ -186,32 +157,21 @@ static void serve_guests(struct srn_raw_listener *l)
 		else
 			guest_leaves(l, g);
 	}
-	/* A callback may have queued it for an earlier time. */
+	/* It may be queued for an earlier time already. */
 	if (delay)
-		queue_delayed_work(l->dev->raw_wq, &l->work, delay);
+		queue_delayed_work(l->acceptor.wq, &l->acceptor.work, delay);
 }
 
 /* Ends of connections wait for this in the end, so it must not wait for write-back. */
 static void listener_work(struct work_struct *work)
 {
 	struct srn_raw_listener *l = container_of(to_delayed_work(work), struct srn_raw_listener,
-						  work);
+						  acceptor.work);
 	unsigned int noio = memalloc_noio_save();
 
 	if (!READ_ONCE(l->closing))
 		serve_guests(l);
 	memalloc_noio_restore(noio);
-}
-
-static int start_to_listen(struct srn_raw_listener *l)
-{
-	static const struct srn_sock_hooks hooks = { .data_ready = somebody_came };
-	int ret;
-
-	ret = srn_sock_create(l->dev->net, l->address.family, &l->sock);
-	if (ret)
-		return ret;
-	return srn_sock_listen(l->sock, (struct sockaddr *)&l->address, BACKLOG, &hooks, l);
 }
 
 static struct srn_raw_listener *new_listener(struct srn_device *dev,
@@ -227,9 +187,11 @@ static struct srn_raw_listener *new_listener(struct srn_device *dev,
 	l->dev = dev;
 	l->address = *address;
 	l->offer = offer;
-	INIT_DELAYED_WORK(&l->work, listener_work);
+	l->acceptor.wq = dev->raw_wq;
+	INIT_DELAYED_WORK(&l->acceptor.work, listener_work);
 	INIT_LIST_HEAD(&l->guests);
-	ret = start_to_listen(l);
+	ret = srn_acceptor_open(&l->acceptor, dev->net, (struct sockaddr *)&l->address, true,
+				BACKLOG);
 	if (ret) {
 		srn_notice(dev, "cannot listen at %pISpc for queue pairs brought up by hand: error %d\n",
 			   address, ret);
@@ -305,14 +267,12 @@ static void close_listener(struct srn_raw_listener *l)
 	struct guest *g;
 
 	WRITE_ONCE(l->closing, true);
-	srn_sock_unhook(l->sock->sk);
-	cancel_delayed_work_sync(&l->work);
+	srn_acceptor_close(&l->acceptor);
 	list_for_each_entry(g, &l->guests, node)
 		srn_sock_unhook(g->sock->sk);
 	/* A guest may have queued it meanwhile. */
-	cancel_delayed_work_sync(&l->work);
+	cancel_delayed_work_sync(&l->acceptor.work);
 	guests_leave(l);
-	sock_release(l->sock);
 	kfree(l);
 }
 

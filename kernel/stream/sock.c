@@ -6,7 +6,6 @@
 #include <net/tcp.h>
 
 #include "../compat/compat.h"
-#include "address.h"
 #include "sock.h"
 
 /* TCP's own callbacks, the same for all sockets; write_space wakes whoever sleeps in sendmsg. */
@@ -99,36 +98,6 @@ int srn_sock_create(struct net *net, int family, struct socket **sock)
 	WRITE_ONCE(tcp_hooks.state_change, (*sock)->sk->sk_state_change);
 	srn_sock_setup(*sock);
 	return 0;
-}
-
-/**
- * srn_sock_listen - bind a socket and listen at it
- * @sock: new socket; it is released if this fails
- * @address: where, an IPv4 or IPv6 address with a port
- * @backlog: connections that may wait to be accepted
- * @hooks: whom to call when somebody comes
- * @user: their sk_user_data
- *
- * Context: process, sleeps.
- *
- * Return: 0 or a negative errno.
- */
-int srn_sock_listen(struct socket *sock, struct sockaddr *address, int backlog,
-		    const struct srn_sock_hooks *hooks, void *user)
-{
-	int ret;
-
-	sock_set_reuseaddr(sock->sk);
-	ret = kernel_bind(sock, srn_sockaddr(address), srn_address_len(address->sa_family));
-	if (!ret) {
-		srn_sock_hook(sock->sk, hooks, user);
-		ret = kernel_listen(sock, backlog);
-	}
-	if (ret) {
-		srn_sock_unhook(sock->sk);
-		sock_release(sock);
-	}
-	return ret;
 }
 
 /**
