@@ -30,7 +30,7 @@ static bool complete_one(struct srn_qp *qp, u8 status)
 	bool lost;
 
 	trace_srn_send_complete(qp, &cqe);
-	sq->messages += srn_placed_messages(send);
+	sq->messages += srn_send_messages(send);
 	WRITE_ONCE(sq->cons, sq->cons + 1);
 	if (qp->map)
 		/* The slot is given back before the index of the completion is stored. */

@@ -13,6 +13,7 @@
 #include "completion.h"
 #include "connection.h"
 #include "delivery.h"
+#include "piggyback.h"
 #include "placed.h"
 #include "placement.h"
 #include "qp_trace.h"
@@ -250,7 +251,7 @@ static bool stop_stream(struct srn_qp *qp)
 	kfree(qp->irq.slots);
 	qp->irq.slots = NULL;
 	srn_rnr_exit(qp);
-	srn_placed_exit(qp);
+	srn_piggyback_exit(qp);
 	if (!READ_ONCE(qp->forgotten))
 		srn_receive_flush_taken(qp);
 	return true;

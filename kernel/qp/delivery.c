@@ -4,6 +4,7 @@
  */
 #include "../memory/invalidate.h"
 #include "../stream/tx.h"
+#include "answered.h"
 #include "completion.h"
 #include "delivery.h"
 #include "placed.h"
@@ -188,7 +189,7 @@ static void end_terminate(struct srn_qp *qp)
 	if (about_request && send)
 		send->status = request_status(t.code);
 	else if (is_about_message(&t))
-		srn_placed_refused(qp, t.has_header ? &t.header : NULL, message_status(t.code));
+		srn_answered_refused(qp, t.has_header ? &t.header : NULL, message_status(t.code));
 	srn_state_fail(qp, IB_EVENT_QP_FATAL, NULL, NULL);
 }
 

@@ -106,7 +106,7 @@ bool srn_fetch_next(struct srn_qp *qp, bool flushing)
 	}
 	if (sq->signal_all)
 		send->wqe.flags |= SRN_WR_SIGNALED;
-	/* Release: pairs with srn_placed_refused(). */
+	/* Release: pairs with srn_answered_refused(). */
 	smp_store_release(&sq->prod, sq->prod + 1);
 	return true;
 }

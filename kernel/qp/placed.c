@@ -1,47 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Placed completions, see placed.h.
+ * Placed completions: questions and answers, see placed.h.
  */
-#include <linux/hrtimer.h>
-#include <linux/slab.h>
-
-#include "../compat/compat.h"
 #include "../stream/tx.h"
+#include "answered.h"
 #include "completion.h"
 #include "message.h"
+#include "piggyback.h"
 #include "placed.h"
 #include "responder.h"
 #include "rnr.h"
 #include "state.h"
-
-/* How long an answer waits for a message that it may ride with. */
-#define RIDE_NS		(50 * NSEC_PER_USEC)
-/* Most messages that have to follow an answer closely before answers wait again. */
-#define MAX_DOUBT	64
-
-/**
- * struct srn_ride - answers that wait for a message to ride with
- * @qp: queue pair
- * @timer: sends what nothing has come for
- * @left_at: when the last answer left alone, in ns; of the transmitter
- * @lock: protects what follows; a leaf
- * @rides: answers wait
- * @running: the timer has been started
- * @seen: number of questions when the timer was started, or looked last
- * @doubt: messages that have to follow an answer closely before answers wait again
- * @penalty: @doubt after the next answer for which no message comes in time
- */
-struct srn_ride {
-	struct srn_qp *qp;
-	struct hrtimer timer;
-	u64 left_at;
-	spinlock_t lock;	/* of what follows */
-	bool rides;
-	bool running;
-	u32 seen;
-	u32 doubt;
-	u32 penalty;
-};
 
 /**
  * srn_placed_begin - prepare for the first message of a connection
@@ -73,222 +42,16 @@ void srn_placed_await(struct srn_qp *qp)
 	spin_unlock_irqrestore(&qp->sq.lock, flags);
 }
 
-/*
- * An index is 16 bits of one in the send queue, which holds what the answer to an earlier question
- * would complete: so it is not further back than the queue is deep.
- */
-static_assert(SRN_MAX_QP_WR <= 32768);
-
-static void take_answer(struct srn_qp *qp, u16 index)
-{
-	struct srn_sq *sq = &qp->sq;
-	unsigned long flags;
-	u32 asked, placed;
-
-	spin_lock_irqsave(&sq->lock, flags);
-	asked = READ_ONCE(qp->tx.asked);
-	placed = asked - (u16)(asked - index);
-	if ((s32)(placed - sq->placed) > 0)
-		sq->placed = placed;
-	spin_unlock_irqrestore(&sq->lock, flags);
-	qp->rx.notify_send = true;
-}
-
-/* How far a search for the last message that has been placed is. */
-struct search {
-	u32 index;		/* in the send queue */
-	s32 left;		/* messages that have been placed from there on */
-};
-
-/*
- * The peer has placed so many messages of this connection. There may be fewer than have completed
- * here, as nobody waits for what is not signaled. Return: false at the end of the search.
- */
-static bool search_on(struct srn_sq *sq, struct search *s, u32 messages)
-{
-	u32 most = SRN_COMPLETE_AT_ONCE, next, n;
-
-	lockdep_assert_held(&sq->lock);
-	/* At the beginning, or if work has completed meanwhile. */
-	if ((s32)(sq->cons - s->index) >= 0) {
-		s->index = sq->cons;
-		s->left = messages - sq->messages;
-	}
-	/* Acquire: pairs with srn_requester_built(). */
-	next = smp_load_acquire(&sq->next);
-	for (; most && s->left > 0 && s->index != next; most--) {
-		n = srn_placed_messages(srn_sq_slot(sq, s->index++));
-		if (n > s->left)
-			return false;
-		s->left -= n;
-		/* What has no message may not have come to the peer, if nothing behind it has. */
-		if (n && (s32)(s->index - sq->placed) > 0)
-			sq->placed = s->index;
-	}
-	return s->left > 0 && s->index != next;
-}
-
-/* Only the first word counts: looking through the queue takes its time. */
-static void take_last(struct srn_qp *qp, u32 messages)
-{
-	struct srn_sq *sq = &qp->sq;
-	struct search s = { .index = READ_ONCE(sq->cons) };
-	unsigned long flags;
-	bool more;
-
-	if (qp->rx.last_word)
-		return;
-	qp->rx.last_word = true;
-	qp->rx.notify_send = true;
-	do {
-		spin_lock_irqsave(&sq->lock, flags);
-		more = search_on(sq, &s, messages);
-		spin_unlock_irqrestore(&sq->lock, flags);
-	} while (more);
-}
-
-/* Could the peer mean this work request? */
-static bool is_about(const struct srn_send *send, const struct srn_rdmap_header *h)
-{
-	if (!h)
-		return srn_placed_messages(send);
-	if (!h->tagged)
-		return srn_wr_info(send)->kind == SRN_WR_KIND_SEND ||
-		       send->wqe.opcode == SRN_WR_WRITE_WITH_IMM;
-	return srn_wr_info(send)->kind == SRN_WR_KIND_WRITE && send->wqe.rkey == h->stag &&
-	       h->to - send->wqe.remote_addr < send->length;
-}
-
-/* Look at the next few work requests from @index on. Return: false at the end of the search. */
-static bool blame(struct srn_sq *sq, u32 *index, const struct srn_rdmap_header *h, u8 status,
-		  bool *found)
-{
-	u32 most = SRN_COMPLETE_AT_ONCE, prod;
-	struct srn_send *send;
-
-	lockdep_assert_held(&sq->lock);
-	if ((s32)(sq->cons - *index) > 0)
-		*index = sq->cons;
-	/* The one in hand, too. Acquire: pairs with srn_fetch_next() and srn_fetch_post(). */
-	prod = smp_load_acquire(&sq->prod);
-	for (; most && *index != prod; most--) {
-		send = srn_sq_slot(sq, (*index)++);
-		if (!is_about(send, h))
-			continue;
-		send->status = status;
-		*found = true;
-		return false;
-	}
-	return *index != prod;
-}
-
-/**
- * srn_placed_refused - the peer ends the stream because of a Send or Write
- * @qp: queue pair
- * @h: header of its segment, or NULL if the peer does not tell
- * @status: enum ib_wc_status that says why
- *
- * If the peer has told what it has placed, it is the next one that fits: a Write may have overtaken
- * Sends that wait for a receive. What was not signaled may be complete.
- *
- * Context: the receiver.
- *
- * Return: true if there is one.
- */
-bool srn_placed_refused(struct srn_qp *qp, const struct srn_rdmap_header *h, u8 status)
-{
-	struct srn_sq *sq = &qp->sq;
-	u32 index = READ_ONCE(sq->placed);
-	bool more, found = false;
-	unsigned long flags;
-
-	if (!qp->rx.last_word)
-		return false;
-	do {
-		spin_lock_irqsave(&sq->lock, flags);
-		more = blame(sq, &index, h, status, &found);
-		spin_unlock_irqrestore(&sq->lock, flags);
-	} while (more);
-	return found;
-}
-
 /* The peer has no receive for the message behind so many. That is the end, as with InfiniBand. */
 static void not_received(struct srn_qp *qp, u32 messages)
 {
 	/* Nothing else counts, and this does not come twice. */
 	qp->stream.rx_stopped = true;
-	take_last(qp, messages);
+	srn_answered_last(qp, messages);
 	/* One that was not signaled, and is complete: the next one tells. */
-	if (!srn_placed_refused(qp, NULL, IB_WC_RNR_RETRY_EXC_ERR))
+	if (!srn_answered_refused(qp, NULL, IB_WC_RNR_RETRY_EXC_ERR))
 		srn_completion_flush_first_as(qp, IB_WC_RNR_RETRY_EXC_ERR);
 	srn_state_fail(qp, 0, NULL, "its peer has posted no receive in time");
-}
-
-/* Nobody has sent anything for a while: the answer leaves alone. */
-static enum hrtimer_restart look(struct hrtimer *timer)
-{
-	struct srn_ride *ride = container_of(timer, struct srn_ride, timer);
-	struct srn_qp *qp = ride->qp;
-	u32 asks, answered;
-	bool late, again;
-
-	spin_lock(&ride->lock);
-	/* A question that is not seen here sees that the timer does not run any more. */
-	asks = READ_ONCE(qp->tx.asks);
-	answered = READ_ONCE(qp->tx.asks_answered);
-	late = (s32)(ride->seen - answered) > 0;
-	again = !late && asks != answered;
-	ride->seen = asks;
-	ride->running = again;
-	if (late) {
-		ride->rides = false;
-		ride->doubt = ride->penalty;
-		ride->penalty = min_t(u32, 2 * ride->penalty + 1, MAX_DOUBT);
-	}
-	spin_unlock(&ride->lock);
-	if (late)
-		srn_tx_kick_async(&qp->stream);
-	if (!again)
-		return HRTIMER_NORESTART;
-	hrtimer_forward_now(timer, ns_to_ktime(RIDE_NS));
-	return HRTIMER_RESTART;
-}
-
-static struct srn_ride *create_ride(struct srn_qp *qp)
-{
-	struct srn_ride *ride = kzalloc(sizeof(*ride), GFP_ATOMIC | __GFP_NOWARN);
-
-	if (!ride)
-		return NULL;
-	ride->qp = qp;
-	ride->rides = true;
-	spin_lock_init(&ride->lock);
-	srn_compat_timer_setup(&ride->timer, look);
-	return ride;
-}
-
-/* Return: true if the answer waits for a message. */
-static bool waits_for_ride(struct srn_qp *qp)
-{
-	struct srn_ride *ride = qp->rx.ride;
-	bool rides;
-
-	if (!ride) {
-		ride = create_ride(qp);
-		/* Release: the transmitter looks for it. */
-		smp_store_release(&qp->rx.ride, ride);
-	}
-	if (!ride)
-		return false;
-	spin_lock(&ride->lock);
-	rides = ride->rides;
-	if (rides && !ride->running) {
-		ride->running = true;
-		ride->seen = qp->tx.asks;
-		hrtimer_start(&ride->timer, ns_to_ktime(RIDE_NS), HRTIMER_MODE_REL_SOFT);
-	}
-	spin_unlock(&ride->lock);
-	return rides;
 }
 
 /**
@@ -303,7 +66,7 @@ void srn_placed_asked(struct srn_qp *qp, u16 index)
 	WRITE_ONCE(qp->tx.ask_index, index);
 	/* Release: pairs with answer(). */
 	smp_store_release(&qp->tx.asks, qp->tx.asks + 1);
-	if (!waits_for_ride(qp))
+	if (!srn_piggyback_wait(qp))
 		srn_tx_kick_async(&qp->stream);
 }
 
@@ -323,7 +86,7 @@ bool srn_placed_received(struct srn_qp *qp)
 	if (!srn_greeting_take_placement(&qp->rx.greeting, h->stag, h->to, &p))
 		return false;
 	if (p.last)
-		take_last(qp, p.messages);
+		srn_answered_last(qp, p.messages);
 	if (p.limits)
 		srn_rnr_limited(qp, p.rnr_tries);
 	if (p.not_ready)
@@ -331,7 +94,7 @@ bool srn_placed_received(struct srn_qp *qp)
 	if (p.asks)
 		qp->rx.asked = true;
 	if (p.answers)
-		take_answer(qp, p.placed_index);
+		srn_answered_up_to(qp, p.placed_index);
 	/* That says nothing of whether the process of the peer answers, see doorbell.c. */
 	if (p.answers && !p.asks)
 		WRITE_ONCE(qp->rx.responses, qp->rx.responses + 1);
@@ -361,14 +124,9 @@ static u16 answer(struct srn_qp *qp)
 {
 	/* Acquire: pairs with srn_placed_asked(). */
 	u32 asks = smp_load_acquire(&qp->tx.asks);
-	/* Acquire: pairs with waits_for_ride(). */
-	struct srn_ride *ride = smp_load_acquire(&qp->rx.ride);
 
 	WRITE_ONCE(qp->tx.asks_answered, asks);
-	if (ride && !READ_ONCE(ride->rides)) {
-		ride->left_at = ktime_get_ns();
-		qp->tx.answered_alone = true;
-	}
+	srn_piggyback_answered(qp);
 	return READ_ONCE(qp->tx.ask_index);
 }
 
@@ -448,27 +206,6 @@ bool srn_placed_next(struct srn_qp *qp, struct srn_tx_msg *msg, bool idle)
 	return true;
 }
 
-/**
- * srn_placed_followed - a message of the consumer comes behind an answer that did not wait for it
- * @qp: queue pair for which tx.answered_alone is true
- *
- * Context: the active transmitter, bottom halves disabled.
- */
-void srn_placed_followed(struct srn_qp *qp)
-{
-	struct srn_ride *ride = qp->rx.ride;
-
-	qp->tx.answered_alone = false;
-	if (ktime_get_ns() - ride->left_at > RIDE_NS)
-		return;
-	spin_lock(&ride->lock);
-	if (ride->doubt)
-		ride->doubt--;
-	else
-		ride->rides = true;
-	spin_unlock(&ride->lock);
-}
-
 /*
  * The final report goes to a peer that has asked. If this end would ask, so would the peer, and may
  * have had no time for it.
@@ -532,21 +269,4 @@ void srn_placed_last(struct srn_qp *qp, struct srn_tx_last *last)
 	last->write = owes_last(qp);
 	if (last->write)
 		put_last(qp, &last->stag, &last->to);
-}
-
-/**
- * srn_placed_exit - answer nothing any more
- * @qp: queue pair whose stream has been stopped
- *
- * Context: process, sleeps.
- */
-void srn_placed_exit(struct srn_qp *qp)
-{
-	struct srn_ride *ride = qp->rx.ride;
-
-	if (!ride)
-		return;
-	hrtimer_cancel(&ride->timer);
-	kfree(ride);
-	qp->rx.ride = NULL;
 }

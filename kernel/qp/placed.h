@@ -18,8 +18,9 @@
  *
  * The same messages tell what rnr.h has to tell.
  *
- * An answer should ride in the packet of the responder's next message. So it waits for one as long
- * as that usually comes in time, and leaves at once if it does not.
+ * placed.c asks and answers. answered.c finds the work requests that an answer is about: it alone
+ * writes sq->placed, from the first message on, and rx.last_word. piggyback.c lets answers wait for
+ * a message: it alone writes rx.piggyback and tx.answered_alone.
  */
 #ifndef SRN_PLACED_H
 #define SRN_PLACED_H
@@ -50,14 +51,6 @@ static inline bool srn_placed_concerns(const struct srn_qp *qp)
 			READ_ONCE(qp->tx.refuse_due));
 }
 
-/* Messages that a work request in the send queue consists of. A Write without payload is none. */
-static inline u32 srn_placed_messages(const struct srn_send *send)
-{
-	const struct srn_wr_info *info = srn_wr_info(send);
-
-	return info->messages - (info->kind == SRN_WR_KIND_WRITE && !send->length);
-}
-
 /* Messages of the peer are placed, and received. Context: the receiver. */
 static inline void srn_placed_count(struct srn_qp *qp, u32 messages)
 {
@@ -69,11 +62,8 @@ void srn_placed_await(struct srn_qp *qp);
 bool srn_placed_received(struct srn_qp *qp);
 void srn_placed_asked(struct srn_qp *qp, u16 index);
 bool srn_placed_next(struct srn_qp *qp, struct srn_tx_msg *msg, bool idle);
-void srn_placed_followed(struct srn_qp *qp);
-bool srn_placed_refused(struct srn_qp *qp, const struct srn_rdmap_header *h, u8 status);
 bool srn_placed_close(struct srn_qp *qp);
 void srn_placed_close_next(struct srn_qp *qp, struct srn_tx_msg *msg);
 void srn_placed_last(struct srn_qp *qp, struct srn_tx_last *last);
-void srn_placed_exit(struct srn_qp *qp);
 
 #endif /* SRN_PLACED_H */

@@ -114,7 +114,7 @@ struct srn_sq {
 	u32 cons;
 	u32 silent;		/* work requests of a process that completed without a CQE */
 	u32 messages;		/* number of messages of completed work requests, see placed.h */
-	u32 placed;		/* index up to which the peer has placed all, see placed.h */
+	u32 placed;		/* index up to which the peer has placed all; answered.c */
 
 	/* Reads and atomics, which are answered in order. */
 	u32 requested;		/* number of them whose transmission has begun */
@@ -150,7 +150,7 @@ struct srn_qp_tx {
 	bool write_sent;	/* the Immediate Data of a Write with Immediate comes next */
 	u8 greeting;		/* enum srn_greeting_kind that is to be sent */
 	bool may_ask;		/* the initiator has greeted; the receiver may write it */
-	bool answered_alone;	/* the last answer waited for no message, see placed.h */
+	bool answered_alone;	/* the last answer waited for no message; piggyback.c */
 	u32 send_msn;
 	u32 read_msn;		/* MSN of Read and Atomic Requests */
 	u32 atomic_msn;		/* MSN of Atomic Responses */
@@ -178,8 +178,8 @@ struct srn_qp_tx {
 /* The longest control message of fixed length has to fit; lengths are checked with the headers. */
 static_assert(sizeof(struct srn_wire_atomic_request) <= SRN_TERM_MAX);
 
+struct srn_piggyback;
 struct srn_rnr;
-struct srn_ride;
 
 /* State of the receiver. */
 struct srn_qp_rx {
@@ -191,7 +191,7 @@ struct srn_qp_rx {
 	struct srn_rdmap_header header;	/* header of the segment in hand */
 	struct srn_cursor *target;	/* where the payload goes; NULL: to @control or @rnr */
 	struct srn_rnr *rnr;		/* messages that wait for a receive; NULL: none ever has */
-	struct srn_ride *ride;		/* answers of placed.c; NULL: the peer has never asked */
+	struct srn_piggyback *piggyback;	/* NULL: the peer has never asked */
 
 	struct srn_cursor write;	/* where RDMA Writes are placed */
 	struct srn_sge write_sge;
@@ -303,6 +303,14 @@ static inline bool srn_is_request(const struct srn_send *send)
 static inline bool srn_is_atomic(const struct srn_send *send)
 {
 	return srn_wr_info(send)->kind == SRN_WR_KIND_ATOMIC;
+}
+
+/* Messages that a work request consists of. A Write without payload is none. */
+static inline u32 srn_send_messages(const struct srn_send *send)
+{
+	const struct srn_wr_info *info = srn_wr_info(send);
+
+	return info->messages - (info->kind == SRN_WR_KIND_WRITE && !send->length);
 }
 
 /* Data sink STag of the Read in slot @index. */

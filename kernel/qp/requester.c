@@ -10,6 +10,7 @@
 #include "doorbell.h"
 #include "fetch.h"
 #include "message.h"
+#include "piggyback.h"
 #include "placed.h"
 #include "qp_trace.h"
 #include "recognition.h"
@@ -214,7 +215,7 @@ static enum srn_tx_verdict tx_work_request(struct srn_qp *qp, struct srn_tx_msg 
 	if (send->wqe.flags & SRN_WR_SIGNALED && !srn_is_request(send))
 		qp->tx.unasked = true;
 	if (unlikely(qp->tx.answered_alone))
-		srn_placed_followed(qp);
+		srn_piggyback_followed(qp);
 	qp->tx.write_sent = send->wqe.opcode == SRN_WR_WRITE_WITH_IMM;
 	qp->tx.sq_open = !qp->tx.write_sent;
 	trace_srn_send_begin(qp, send);
