@@ -85,7 +85,7 @@ static u32 payload_size(struct srn_stream *s, struct srn_tx_msg *msg, u32 overhe
 {
 	const struct srn_framer *f = &s->framer;
 	struct srn_tx_batch *b = s->batch;
-	u32 mulpdu = srn_fpdu_mulpdu(fpdu_size(s, limit), f->markers);
+	u32 mulpdu = srn_framer_mulpdu(fpdu_size(s, limit), f->markers);
 	u32 len = min(msg->length - msg->done, mulpdu - overhead);
 	u32 buf_left = SRN_BATCH_BUF - b->used;
 	u32 fixed = overhead + SRN_MPA_LENGTH + SRN_MAX_TRAILER;
@@ -129,8 +129,8 @@ static int build_plain(struct srn_stream *s, struct srn_tx_msg *msg, u32 header_
 	ret = add_payload(s, msg, len, copy, &crc);
 	if (ret)
 		return ret;
-	srn_batch_reserve(b, srn_fpdu_put_trailer(srn_batch_tail(b), header_len + len,
-						  s->framer.with_crc, crc));
+	srn_batch_reserve(b, srn_framer_put_trailer(srn_batch_tail(b), header_len + len,
+						    s->framer.with_crc, crc));
 	return 0;
 }
 

@@ -39,6 +39,7 @@
 #include "../device/counters.h"
 #include "../memory/cursor.h"
 #include "../wire/fpdu.h"
+#include "../wire/framer.h"
 
 struct mem_cgroup;
 struct srn_stream;

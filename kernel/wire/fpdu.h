@@ -1,43 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * MPA framing of a connected stream (RFC 5044 section 4): how large an FPDU may be and what it ends
- * with, for a sender; and a parser that finds the FPDUs in a byte stream, with or without markers.
- * Pure functions on bytes. framer.h writes FPDUs.
+ * MPA framing of a connected stream (RFC 5044 section 4): what an FPDU consists of, and a parser
+ * that finds the FPDUs in a byte stream, with or without markers. Pure functions on bytes. framer.h
+ * writes FPDUs.
  *
  * An FPDU is: ULPDU length (2 bytes), ULPDU, zeros up to a multiple of 4, CRC32C
  * (4 bytes; present, but zero, where CRC is off).
+ *
+ * A marker has 4 bytes: 16 zero bits, then the distance back to the FPDU's length field. There is
+ * a marker at each 512th byte of the stream, counted from the first FPDU. It counts as part of the
+ * FPDU in which, or in front of which, it lies.
  */
 #ifndef SRN_WIRE_FPDU_H
 #define SRN_WIRE_FPDU_H
 
-#include "framer.h"
 #include "platform.h"
 #include "rdmap.h"
 
 #define SRN_CRC_LEN		4
 #define SRN_MAX_TRAILER		(3 + SRN_CRC_LEN)
+/* The running CRC starts here; its complement is what is sent. */
+#define SRN_CRC_SEED		(~0u)
 
-/*
- * The most that a sender may put in an FPDU, which then fits an IP datagram (RFC 5044 section 3);
- * a receiver takes what the length field can say.
- */
-#define SRN_MAX_ULPDU		64768u
-#define SRN_MAX_FPDU		(SRN_MPA_LENGTH + SRN_MAX_ULPDU + 2 + SRN_CRC_LEN)
+#define SRN_MARKER_LEN		4u
+#define SRN_MARKER_INTERVAL	512u
 
-/* A smaller MSS is treated as this one. RFC 5044 section 4.5 demands 128. */
-#define SRN_MIN_MSS		256u
-
-u32 srn_fpdu_mulpdu(u32 mss, bool markers);
+static inline bool srn_marker_due(u32 position)
+{
+	return !(position % SRN_MARKER_INTERVAL);
+}
 
 static inline u32 srn_fpdu_pad(u32 ulpdu_and_length)
 {
 	return -ulpdu_and_length & 3;
 }
-
-u32 srn_fpdu_put_trailer(u8 *out, u32 ulpdu_and_length, bool with_crc, u32 crc);
-
-/* The running CRC starts here and is finished by srn_fpdu_put_trailer(). */
-#define SRN_CRC_SEED		(~0u)
 
 enum srn_fpdu_event_type {
 	SRN_FPDU_MORE,		/* all input is consumed */

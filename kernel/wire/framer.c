@@ -1,9 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Writing FPDUs into linear memory.
+ * The sender's half of MPA framing.
  */
-#include "fpdu.h"
 #include "framer.h"
+
+/**
+ * srn_framer_mulpdu - MULPDU, the largest ULPDU whose FPDU fits an effective MSS
+ * @mss: bytes of TCP payload in one segment
+ * @markers: the stream has markers, which take a part of @mss
+ *
+ * An FPDU with a ULPDU of this length fills @mss as far as the 4-byte granularity of FPDUs
+ * allows, so that segmentation offload cuts the stream at FPDU boundaries (RFC 5044 section 4.5).
+ *
+ * Return: bytes.
+ */
+u32 srn_framer_mulpdu(u32 mss, bool markers)
+{
+	u32 fpdu = (mss < SRN_MIN_MSS ? SRN_MIN_MSS : mss) & ~3u;
+	u32 ulpdu;
+
+	if (markers)
+		fpdu -= SRN_MARKER_LEN * ((fpdu + SRN_MARKER_INTERVAL - 1) / SRN_MARKER_INTERVAL);
+	ulpdu = fpdu - SRN_MPA_LENGTH - SRN_CRC_LEN;
+	return ulpdu < SRN_MAX_ULPDU ? ulpdu : SRN_MAX_ULPDU;
+}
+
+/**
+ * srn_framer_put_trailer - write padding and CRC of an FPDU
+ * @out: where to, %SRN_MAX_TRAILER bytes
+ * @ulpdu_and_length: bytes before the padding
+ * @with_crc: CRC is on; otherwise the CRC field is zero
+ * @crc: running CRC32C over the bytes before the padding
+ *
+ * Return: bytes written.
+ */
+u32 srn_framer_put_trailer(u8 *out, u32 ulpdu_and_length, bool with_crc, u32 crc)
+{
+	u32 pad = srn_fpdu_pad(ulpdu_and_length);
+	__le32 field = 0;
+
+	memset(out, 0, SRN_MAX_TRAILER);
+	if (with_crc)
+		field = cpu_to_le32(~crc32c(crc, out, pad));
+	memcpy(out + pad, &field, SRN_CRC_LEN);
+	return pad + SRN_CRC_LEN;
+}
 
 /**
  * srn_framer_init - prepare for the first byte of a stream

@@ -14,10 +14,10 @@ std::uint32_t fpdu_length(std::uint32_t ulpdu) {
 // RFC 5044 section 4.5: an FPDU fits the MSS; ours leaves less than 4 bytes of it.
 TEST(Mulpdu, FillsTheMss) {
     for (std::uint32_t mss = SRN_MIN_MSS; mss < SRN_MAX_FPDU; mss++) {
-        const std::uint32_t length = fpdu_length(srn_fpdu_mulpdu(mss, false));
+        const std::uint32_t length = fpdu_length(srn_framer_mulpdu(mss, false));
         ASSERT_LE(length, mss);
         ASSERT_GT(length + 4, mss);
-        ASSERT_EQ(srn_fpdu_pad(SRN_MPA_LENGTH + srn_fpdu_mulpdu(mss, false)), 0U)
+        ASSERT_EQ(srn_fpdu_pad(SRN_MPA_LENGTH + srn_framer_mulpdu(mss, false)), 0U)
             << "padding at MSS " << mss;
     }
 }
@@ -27,21 +27,21 @@ TEST(Mulpdu, HasAnUpperBound) {
     EXPECT_EQ(SRN_MAX_ULPDU, 64768U);
     EXPECT_EQ(fpdu_length(SRN_MAX_ULPDU), SRN_MAX_FPDU);
     for (const std::uint32_t mss : {SRN_MAX_FPDU, 65483u, 65535u, 65540u, 0x7fffffffu, 0xffffffffu})
-        EXPECT_EQ(srn_fpdu_mulpdu(mss, false), SRN_MAX_ULPDU) << mss;
+        EXPECT_EQ(srn_framer_mulpdu(mss, false), SRN_MAX_ULPDU) << mss;
 }
 
 TEST(Mulpdu, HasALowerBound) {
     for (std::uint32_t mss = 0; mss < SRN_MIN_MSS + 4; mss++)
-        EXPECT_EQ(srn_fpdu_mulpdu(mss, false), SRN_MIN_MSS - 6) << mss;
+        EXPECT_EQ(srn_framer_mulpdu(mss, false), SRN_MIN_MSS - 6) << mss;
     // RFC 5044 section 4.5: at least 128.
-    EXPECT_GE(srn_fpdu_mulpdu(0, false), 128U);
+    EXPECT_GE(srn_framer_mulpdu(0, false), 128U);
 }
 
 TEST(Mulpdu, OfCommonLinks) {
-    EXPECT_EQ(srn_fpdu_mulpdu(1460, false), 1454U);
-    EXPECT_EQ(srn_fpdu_mulpdu(1448, false), 1442U);  // with timestamps
-    EXPECT_EQ(srn_fpdu_mulpdu(8948, false), 8942U);  // jumbo frames
-    EXPECT_EQ(srn_fpdu_mulpdu(1447, false), 1438U);  // 1444 and three bytes unused
+    EXPECT_EQ(srn_framer_mulpdu(1460, false), 1454U);
+    EXPECT_EQ(srn_framer_mulpdu(1448, false), 1442U);  // with timestamps
+    EXPECT_EQ(srn_framer_mulpdu(8948, false), 8942U);  // jumbo frames
+    EXPECT_EQ(srn_framer_mulpdu(1447, false), 1438U);  // 1444 and three bytes unused
 }
 
 TEST(FpduPad, FillsUpToFour) {
@@ -88,7 +88,7 @@ TEST(Trailer, PadsWithZerosAndCoversThem) {
 TEST(Trailer, IsZeroWithoutCrc) {
     for (std::uint32_t length = 20; length < 24; length++) {
         byte_vector out(SRN_MAX_TRAILER, 0xaa);
-        const std::uint32_t n = srn_fpdu_put_trailer(out.data(), length, false, 0x12345678);
+        const std::uint32_t n = srn_framer_put_trailer(out.data(), length, false, 0x12345678);
         EXPECT_EQ(n, srn_fpdu_pad(length) + SRN_CRC_LEN);
         EXPECT_EQ(byte_vector(out.begin(), out.begin() + n), byte_vector(n, 0));
     }

@@ -211,7 +211,7 @@ TEST(Marker, CutInTwoIsNoBoundary) {
 
 TEST(Mulpdu, LeavesRoomForMarkers) {
     for (std::uint32_t mss = SRN_MIN_MSS; mss < 65540; ++mss) {
-        const std::uint32_t body = SRN_MPA_LENGTH + srn_fpdu_mulpdu(mss, true);
+        const std::uint32_t body = SRN_MPA_LENGTH + srn_framer_mulpdu(mss, true);
         const std::uint32_t markers = ((mss & ~3U) + SRN_MARKER_INTERVAL - 1) / SRN_MARKER_INTERVAL;
         ASSERT_LE(body + srn_fpdu_pad(body) + SRN_CRC_LEN + markers * SRN_MARKER_LEN, mss);
     }

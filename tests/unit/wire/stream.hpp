@@ -42,7 +42,7 @@ inline byte_vector with_trailer(byte_vector body, bool crc) {
     const auto length = static_cast<std::uint32_t>(body.size());
     std::uint8_t trailer[SRN_MAX_TRAILER];
     const std::uint32_t n =
-        srn_fpdu_put_trailer(trailer, length, crc, crc32c(SRN_CRC_SEED, body.data(), length));
+        srn_framer_put_trailer(trailer, length, crc, crc32c(SRN_CRC_SEED, body.data(), length));
     append(body, {trailer, n});
     return body;
 }

@@ -6,6 +6,7 @@ extern "C" {
 #include "atomic.h"
 #include "bring_up.h"
 #include "fpdu.h"
+#include "framer.h"
 #include "greeting.h"
 #include "mpa.h"
 #include "rdmap.h"
