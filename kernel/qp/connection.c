@@ -22,6 +22,7 @@
 #include "requester.h"
 #include "resume.h"
 #include "rnr.h"
+#include "rnr_limit.h"
 #include "state.h"
 
 /* An orderly close that takes longer becomes a disorderly one. */
@@ -48,7 +49,7 @@ static void conn_reset(struct srn_qp *qp, const struct srn_conn_params *params)
 		srn_recognition_begin(qp, params->initiator, params->peer_answers);
 	srn_placed_begin(qp, params->peer_answers);
 	qp->peer_rnr_tries = 0;
-	srn_rnr_set_timer(qp, params->rnr_timer);
+	srn_rnr_limit_set_timer(qp, params->rnr_timer);
 	srn_rnr_limit_tries(qp, params->rnr_tries);
 }
 

@@ -10,6 +10,7 @@
 #include "placed.h"
 #include "responder.h"
 #include "rnr.h"
+#include "rnr_limit.h"
 #include "state.h"
 
 /**
@@ -88,7 +89,7 @@ bool srn_placed_received(struct srn_qp *qp)
 	if (p.last)
 		srn_answered_last(qp, p.messages);
 	if (p.limits)
-		srn_rnr_limited(qp, p.rnr_tries);
+		srn_rnr_limit_told(qp, p.rnr_tries);
 	if (p.not_ready)
 		not_received(qp, p.messages);
 	if (p.asks)

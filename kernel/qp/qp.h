@@ -250,7 +250,7 @@ struct srn_qp {
 	struct srn_term_code end_term;
 	bool kernel;			/* it belongs to a kernel consumer */
 	bool forgotten;			/* its process destroys it: its work completes silently */
-	u8 rnr_timer;			/* min_rnr_timer that its program has set, see rnr.h */
+	u8 rnr_timer;			/* min_rnr_timer that its program has set; rnr_limit.c */
 	u8 peer_rnr_tries;		/* tx.rnr_tries of the peer, 0: any number; the receiver */
 	struct work_struct end_work;
 	struct delayed_work close_work;	/* ends an orderly close that takes too long */

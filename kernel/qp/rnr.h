@@ -9,11 +9,9 @@
  * done. When there is a receive, what was kept is placed and delivered in order, as if it had come
  * only now (resume.c). At the limit input stays in the socket, so that TCP makes the peer wait.
  *
- * With InfiniBand the responder says how long the requester waits before it tries again, and the
- * requester knows how often it tries (min_rnr_timer, rnr_retry). Here the requester tells how often
- * that would be, if there is a limit. When the oldest message has waited for as long as all that
- * would take, the responder tells the requester, receives nothing of it any more, and drops what it
- * keeps.
+ * The requester may limit how long a message waits (rnr_limit.h). When the oldest one has waited
+ * for so long, the responder tells the requester, receives nothing of it any more, and drops what
+ * it keeps.
  */
 #ifndef SRN_RNR_H
 #define SRN_RNR_H
@@ -61,9 +59,6 @@ static inline bool srn_rnr_open(const struct srn_qp *qp)
 }
 
 void srn_rnr_agree(struct srn_qp *qp);
-void srn_rnr_set_timer(struct srn_qp *qp, u8 timer);
-void srn_rnr_limit_tries(struct srn_qp *qp, u8 tries);
-void srn_rnr_limited(struct srn_qp *qp, u8 tries);
 bool srn_rnr_waits_behind(const struct srn_rdmap_header *h);
 int srn_rnr_begin(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 payload);
 int srn_rnr_memory(struct srn_qp *qp, gfp_t gfp);

@@ -2,7 +2,7 @@
 /*
  * A bring-up by hand as its queue pair knows it: RTS, what ibv_query_qp() tells, the end.
  */
-#include "../qp/rnr.h"
+#include "../qp/rnr_limit.h"
 #include "../qp/state.h"
 #include "attempt.h"
 #include "conn.h"
@@ -71,7 +71,7 @@ static int conn_to_rts(struct srn_conn *conn, const struct ib_qp_attr *attr, int
 	if (mask & IB_QP_MIN_RNR_TIMER) {
 		raw->attr.min_rnr_timer = attr->min_rnr_timer;
 		if (raw->state == SRN_RAW_ESTABLISHED)
-			srn_rnr_set_timer(raw->qp, attr->min_rnr_timer);
+			srn_rnr_limit_set_timer(raw->qp, attr->min_rnr_timer);
 	}
 	if (!raw->rts) {
 		raw->attr.sq_psn = attr->sq_psn & SRN_MAX_PSN;
