@@ -14,7 +14,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <random>
@@ -26,6 +25,7 @@
 #include <vector>
 
 #include "descriptor.hpp"
+#include "link_counter.hpp"
 #include "owned.hpp"
 
 namespace {
@@ -57,11 +57,7 @@ public:
 
     /// A counter of the link.
     std::uint64_t counter(const std::string& name) const {
-        const std::string at = ibv_get_device_name(context_->device);
-        std::ifstream file("/sys/class/infiniband/" + at + "/ports/1/hw_counters/" + name);
-        std::uint64_t value = 0;
-        if (!(file >> value)) throw std::runtime_error("no counter " + name);
-        return value;
+        return support::link_counter(ibv_get_device_name(context_->device), name);
     }
 
     /// The next asynchronous event, if one comes within the time.
