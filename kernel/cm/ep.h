@@ -73,7 +73,7 @@ struct srn_ep {
 	const struct srn_ep_kind *kind;
 	struct srn_conn conn;		/* to its queue pair */
 	struct kref ref;
-	u32 backlog;			/* listener: connections that may wait; does not change */
+	u32 backlog;			/* listener: requests that may wait; does not change */
 	struct list_head node;		/* dev->endpoints, under dev->lock */
 	struct srn_worker_lock lock;	/* of what follows; given back by srn_ep_unlock() */
 	enum srn_ep_state state;
@@ -117,6 +117,16 @@ struct srn_ep {
 	u32 num_half_open;
 	u32 num_untold;			/* requests in @untold, and the one being reported */
 };
+
+/*
+ * How many connections may wait until softrnic accepts them, and twice as many until they have made
+ * their request. The consumer has nothing to do with these, and many have a backlog of less than
+ * ten: of some clients that come at once, TCP would then ignore a few for a second or more.
+ */
+static inline u32 srn_ep_handshakes(const struct srn_ep *listener)
+{
+	return max_t(u32, listener->backlog, 64);
+}
 
 struct srn_ep *srn_ep_alloc(struct srn_device *dev, const struct srn_ep_kind *kind,
 			    enum srn_ep_state state, struct srn_ep *listener);

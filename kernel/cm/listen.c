@@ -213,7 +213,7 @@ static int listen_on(struct srn_ep *ep, struct iw_cm_id *cm_id)
 	if (is_wildcard(&cm_id->local_addr) && !net_eq(srn_compat_net(cm_id), net))
 		return 0;
 	mutex_lock(&ports_mutex);
-	port = port_get(net, &cm_id->local_addr, cm_id->afonly, ep->backlog);
+	port = port_get(net, &cm_id->local_addr, cm_id->afonly, srn_ep_handshakes(ep));
 	ret = PTR_ERR_OR_ZERO(port);
 	if (!ret) {
 		ret = port_join(port, ep);
@@ -240,7 +240,7 @@ static const struct srn_ep_kind listener = {
 /**
  * srn_listen_create - listen, for the core
  * @cm_id: listener, with its address
- * @backlog: connections that may wait
+ * @backlog: requests that may wait; 0 or less: the default
  *
  * Context: process.
  */

@@ -26,12 +26,33 @@ served_beside_idle()
 	local idle status=0
 	stranger idle > /tmp/idle.log 2>&1 &
 	idle=$!
-	wait_until 10 grep -q connected /tmp/idle.log && good_client || status=1
+	if ! wait_until 10 grep -q connected /tmp/idle.log; then
+		echo "the fifty are not connected"
+		status=1
+	elif ! good_client; then
+		echo "the good client is not served"
+		status=1
+	fi
 	wait "$idle" || {
 		cat /tmp/idle.log
 		status=1
 	}
 	return "$status"
+}
+
+# Connections that TCP ignored at first, since too many waited to be accepted.
+ignored_by_tcp()
+{
+	in_b nstat -asz TcpExtListenOverflows | awk '/ListenOverflows/ { print $2 }'
+}
+
+# The backlog of rping is 3, and fifty come at once.
+none_came_twice()
+{
+	local ignored
+	ignored=$(ignored_by_tcp) && [[ -n $ignored ]] || return
+	echo "$ignored times"
+	((ignored == 0))
 }
 
 nothing_is_left()
@@ -77,6 +98,7 @@ for kind in garbage zeros http "half a header" "a header less one byte" nothing 
 done
 run_check "a good client after" good_client
 run_check "50 idle connections, and a good client beside" served_beside_idle
+run_check "none of them had to come twice" none_came_twice
 run_check "200 strangers do not flood the log" flood
 run_check "the kernel's log tells, in few lines" few_lines_in_log
 run_check "no connection is left" wait_until 10 nothing_is_left
