@@ -90,6 +90,14 @@ static struct guest *new_guest(struct socket *sock)
 	return g;
 }
 
+static void refuse(struct srn_raw_listener *l, const char *reason)
+{
+	srn_count(l->dev->counters, SRN_COUNT_REQUESTS_DROPPED);
+	if (reason)
+		srn_notice(l->dev, "a connection for a queue pair brought up by hand is refused: %s\n",
+			   reason);
+}
+
 /*
  * Its socket is charged to nobody until a queue pair takes it. Its request may have come already;
  * the work looks once more before it ends.
@@ -103,21 +111,24 @@ static void guest_comes(struct srn_acceptor *a, struct socket *sock)
 	struct guest *g = new_guest(sock);
 
 	if (!g) {
+		refuse(l, "no memory");
 		srn_sock_abort(sock);
 		return;
 	}
 	list_add_tail(&g->node, &l->guests);
-	if (++l->num_guests > MAX_GUESTS)
+	if (++l->num_guests > MAX_GUESTS) {
+		refuse(l, "too many have made no request");
 		guest_leaves(l, list_first_entry(&l->guests, struct guest, node));
+	}
 	srn_sock_hook(sock->sk, &hooks, l);
 }
 
-static void refuse(struct srn_raw_listener *l, const char *reason)
+/* @ret: what reading its request has returned. */
+static const char *why_without_request(int ret)
 {
-	srn_count(l->dev->counters, SRN_COUNT_REQUESTS_DROPPED);
-	if (reason)
-		srn_notice(l->dev, "a connection for a queue pair brought up by hand is refused: %s\n",
-			   reason);
+	if (ret == -EAGAIN)
+		return "no request in time";
+	return ret == -EPROTO ? "not an MPA request" : "closed too early";
 }
 
 /* Return: jiffies until the guest has to be looked at again; 0 if it is done with. */
@@ -130,8 +141,12 @@ static unsigned long serve(struct srn_raw_listener *l, struct guest *g)
 	left = time_before(now, g->deadline) ? g->deadline - now : 0;
 	/* A request that is complete already is not read any more. */
 	ret = srn_handshake_read(&g->request, g->sock, false);
-	if (ret)
-		return ret == -EAGAIN ? left : 0;
+	if (ret == -EAGAIN && left)
+		return left;
+	if (ret) {
+		refuse(l, why_without_request(ret));
+		return 0;
+	}
 	srn_sock_unhook(g->sock->sk);
 	ret = l->offer(l->dev, g->sock, &g->request, &reason);
 	/* It waits without callbacks. If the peer resets it meanwhile, nobody can take it. */

@@ -794,6 +794,26 @@ TEST_F(Raw, RepliesThatAreNone) {
         EXPECT_TRUE(there.answer(reply, 20s)) << reply;
 }
 
+// Whoever comes to the port for nothing is counted, also if it says nothing, or goes.
+TEST_F(Raw, StrangersAreCounted) {
+    end waits(dev);
+    ASSERT_EQ(waits.to_init(), 0);
+    ASSERT_EQ(waits.to_rtr(1, 7), 0);
+    const std::uint64_t before = dev.counter("requests_dropped");
+    std::vector<std::unique_ptr<stranger>> here;
+    for (const std::string& said : sayings(waits, dev)) {
+        here.push_back(std::make_unique<stranger>(dev));
+        ASSERT_TRUE(here.back()->connected());
+        here.back()->say(said);
+    }
+    ASSERT_TRUE(stranger(dev).connected());
+    const std::uint64_t all = before + here.size() + 1;
+    const auto limit = std::chrono::steady_clock::now() + 10s;
+    while (dev.counter("requests_dropped") < all && std::chrono::steady_clock::now() < limit)
+        std::this_thread::sleep_for(50ms);
+    EXPECT_EQ(dev.counter("requests_dropped"), all);
+}
+
 // Queue pairs find each other, whoever else comes to the port, and the port can be closed and
 // opened again while strangers talk to it.
 TEST_F(Raw, StrangersAtThePort) {
