@@ -5,6 +5,7 @@
 #include <linux/wait_bit.h>
 
 #include "../compat/compat.h"
+#include "../qp/binding.h"
 #include "../qp/owner.h"
 #include "../qp/state.h"
 #include "claim.h"
@@ -181,7 +182,7 @@ int srn_claim_take_qp(struct srn_ep *ep, u32 qpn)
 	}
 	/* An earlier connection has ended, but perhaps nobody has been told of that yet. */
 	wait_var_event(&qp->claim, claim_is_ours(qp, ep));
-	ret = srn_state_bind(qp, &ep->conn);
+	ret = srn_binding_make(qp, &ep->conn);
 	if (ret) {
 		srn_qp_notice(qp, "not in a state to be connected\n");
 		return ret;

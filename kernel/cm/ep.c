@@ -7,6 +7,7 @@
 
 #include "../compat/compat.h"
 #include "../device/work.h"
+#include "../qp/binding.h"
 #include "../qp/state.h"
 #include "../stream/linger.h"
 #include "../stream/sock.h"
@@ -345,7 +346,7 @@ static void let_go_of_socket(struct srn_ep *ep, bool polite)
 void srn_ep_end(struct srn_ep *ep, int status, bool polite)
 {
 	let_go_of_socket(ep, polite);
-	srn_state_unbind(ep->qp, &ep->conn);
+	srn_binding_end(ep->qp, &ep->conn);
 	ep->status = status;
 	WRITE_ONCE(ep->state, SRN_EP_ENDED);
 }
@@ -367,7 +368,7 @@ void srn_ep_close(struct srn_ep *ep, bool polite)
 	if (cancel_delayed_work(&ep->timer))
 		srn_ep_put(ep);
 	if (ep->qp) {
-		srn_state_unbind(ep->qp, &ep->conn);
+		srn_binding_end(ep->qp, &ep->conn);
 		srn_qp_put(ep->qp);
 		ep->qp = NULL;
 	}

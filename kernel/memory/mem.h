@@ -102,7 +102,7 @@ static inline struct srn_mw *to_srn_mw(struct ib_mw *ibmw)
 #define SRN_MEM_REMOTE_ACCESS						\
 	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
 
-/* The topmost STag indices name the sinks of RDMA Reads, see qp/qp.h. */
+/* The topmost STag indices name the sinks of RDMA Reads, see qp/sq.h. */
 #define SRN_MAX_STAG_INDEX	0xfeffffU
 
 void srn_mem_init(struct srn_mem *mem, struct ib_pd *pd, enum srn_mem_type type, u32 access);

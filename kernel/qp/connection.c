@@ -10,6 +10,7 @@
 #include "../stream/linger.h"
 #include "../stream/service.h"
 #include "../stream/tx.h"
+#include "binding.h"
 #include "completion.h"
 #include "connection.h"
 #include "delivery.h"
@@ -163,7 +164,7 @@ static enum ib_event_type violation_event(struct srn_term_code term)
 /* Sends that nobody would receive wait, so that they can tell the program. Any context. */
 static bool peer_gone(struct srn_qp *qp)
 {
-	if (!srn_state_peer_gone(qp))
+	if (!srn_binding_peer_gone(qp))
 		return false;
 	srn_tx_stop(&qp->stream);
 	return true;

@@ -3,6 +3,7 @@
  * Changes of a queue pair by hand: states, access flags, rate.
  */
 #include "../stream/service.h"
+#include "binding.h"
 #include "connection.h"
 #include "modify.h"
 #include "state.h"
@@ -56,7 +57,7 @@ static int modify_to_reset(struct srn_qp *qp)
 /* A new connection can be made by hand after that, with the same peer or with another one. */
 static void end_by_hand(struct srn_qp *qp)
 {
-	struct srn_conn *conn = srn_state_by_hand(qp);
+	struct srn_conn *conn = srn_binding_by_hand(qp);
 
 	if (!conn)
 		return;
@@ -66,7 +67,7 @@ static void end_by_hand(struct srn_qp *qp)
 
 static int modify_to_rts(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
-	struct srn_conn *conn = srn_state_by_hand(qp);
+	struct srn_conn *conn = srn_binding_by_hand(qp);
 	int ret;
 
 	if (conn) {
@@ -83,7 +84,7 @@ static int modify_to_rts(struct srn_qp *qp, const struct ib_qp_attr *attr, int m
 /* In iWARP this is the orderly end of a connection, which InfiniBand does not have. */
 static int modify_to_sqd(struct srn_qp *qp)
 {
-	struct srn_conn *conn = srn_state_by_hand(qp);
+	struct srn_conn *conn = srn_binding_by_hand(qp);
 
 	if (!conn)
 		return srn_connection_close(qp);
@@ -157,7 +158,7 @@ static bool may_be_in(struct srn_qp *qp, enum ib_qp_state state)
 	struct srn_conn *conn;
 	struct ib_qp_attr attr = { .qp_state = now };
 
-	conn = srn_state_by_hand(qp);
+	conn = srn_binding_by_hand(qp);
 	if (!conn)
 		return state == now;
 	conn->ops->query(conn, &attr);

@@ -9,6 +9,7 @@
 #include "../device/abi.h"
 #include "../device/ucontext.h"
 #include "../memory/ring.h"
+#include "binding.h"
 #include "cm_handle.h"
 #include "connection.h"
 #include "modify.h"
@@ -277,7 +278,7 @@ int srn_qp_query(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	init->srq = ibqp->srq;
 	init->sq_sig_type = qp->sq.signal_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
 	init->cap = attr->cap;
-	conn = srn_state_by_hand(qp);
+	conn = srn_binding_by_hand(qp);
 	if (conn) {
 		conn->ops->query(conn, attr);
 		conn->ops->put(conn);

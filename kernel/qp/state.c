@@ -61,53 +61,6 @@ bool srn_state_set(struct srn_qp *qp, enum ib_qp_state to)
 }
 
 /**
- * srn_state_bind - a connection is about to be set up for a queue pair
- * @qp: queue pair
- * @conn: the connection; a reference is taken
- *
- * Context: any.
- *
- * Return: 0, -EINVAL if the QP is not in INIT or RTR, -EISCONN if it has a connection.
- */
-int srn_state_bind(struct srn_qp *qp, struct srn_conn *conn)
-{
-	unsigned long flags;
-	int ret = 0;
-
-	spin_lock_irqsave(&qp->state_lock, flags);
-	if (qp->state != IB_QPS_INIT && qp->state != IB_QPS_RTR)
-		ret = -EINVAL;
-	else if (qp->conn)
-		ret = -EISCONN;
-	if (!ret) {
-		conn->ops->get(conn);
-		qp->conn = conn;
-	}
-	spin_unlock_irqrestore(&qp->state_lock, flags);
-	return ret;
-}
-
-/**
- * srn_state_by_hand - the connection of a queue pair that is brought up by hand
- * @qp: queue pair
- *
- * Context: process.
- *
- * Return: connection, with a reference, or NULL if it has none, or one of another kind.
- */
-struct srn_conn *srn_state_by_hand(struct srn_qp *qp)
-{
-	struct srn_conn *conn;
-
-	spin_lock_irq(&qp->state_lock);
-	conn = qp->conn && qp->conn->ops->to_rts ? qp->conn : NULL;
-	if (conn)
-		conn->ops->get(conn);
-	spin_unlock_irq(&qp->state_lock);
-	return conn;
-}
-
-/**
  * srn_state_open_sends - let a program post sends before there is a connection
  * @qp: queue pair
  *
@@ -121,51 +74,6 @@ void srn_state_open_sends(struct srn_qp *qp)
 	if (qp->map && qp->state == IB_QPS_RTR)
 		WRITE_ONCE(qp->ctrl->state, SRN_QP_CONNECTED);
 	spin_unlock_irq(&qp->state_lock);
-}
-
-/**
- * srn_state_peer_gone - the peer has closed the connection, or it is broken
- * @qp: queue pair
- *
- * InfiniBand tells nobody of that, and programs that bring up queue pairs by hand rely on it: their
- * receives stay where they are, until a send finds out.
- *
- * Context: any.
- *
- * Return: true if whoever brought it up by hand sees to it; false if the queue pair has to end.
- */
-bool srn_state_peer_gone(struct srn_qp *qp)
-{
-	unsigned long flags;
-	bool by_hand;
-
-	spin_lock_irqsave(&qp->state_lock, flags);
-	by_hand = qp->state == IB_QPS_RTS && qp->conn && qp->conn->ops->peer_gone;
-	if (by_hand)
-		qp->conn->ops->peer_gone(qp->conn);
-	spin_unlock_irqrestore(&qp->state_lock, flags);
-	return by_hand;
-}
-
-/**
- * srn_state_unbind - the set-up failed
- * @qp: queue pair
- * @conn: the connection that was bound
- *
- * Context: any.
- */
-void srn_state_unbind(struct srn_qp *qp, struct srn_conn *conn)
-{
-	unsigned long flags;
-	bool mine;
-
-	spin_lock_irqsave(&qp->state_lock, flags);
-	mine = qp->conn == conn;
-	if (mine)
-		qp->conn = NULL;
-	spin_unlock_irqrestore(&qp->state_lock, flags);
-	if (mine)
-		conn->ops->put(conn);
 }
 
 /**

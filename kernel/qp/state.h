@@ -12,10 +12,6 @@ extern const struct srn_term_code srn_state_local_error;
 bool srn_state_set(struct srn_qp *qp, enum ib_qp_state to);
 bool srn_state_fail(struct srn_qp *qp, enum ib_event_type event, const struct srn_term_code *term,
 		    const char *reason);
-int srn_state_bind(struct srn_qp *qp, struct srn_conn *conn);
-struct srn_conn *srn_state_by_hand(struct srn_qp *qp);
 void srn_state_open_sends(struct srn_qp *qp);
-bool srn_state_peer_gone(struct srn_qp *qp);
-void srn_state_unbind(struct srn_qp *qp, struct srn_conn *conn);
 
 #endif /* SRN_STATE_H */

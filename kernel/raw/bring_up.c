@@ -4,6 +4,7 @@
  */
 #include <linux/nsproxy.h>
 
+#include "../qp/binding.h"
 #include "../qp/state.h"
 #include "accept.h"
 #include "bring_up.h"
@@ -49,14 +50,14 @@ static int bind_qp(struct srn_raw *raw)
 	struct srn_qp *qp = raw->qp;
 	int ret = 0;
 
-	if (srn_state_bind(qp, &raw->conn))
+	if (srn_binding_make(qp, &raw->conn))
 		return -EINVAL;
 	spin_lock_irq(&qp->state_lock);
 	if (qp->state != IB_QPS_INIT || !srn_state_set(qp, IB_QPS_RTR))
 		ret = -EINVAL;
 	spin_unlock_irq(&qp->state_lock);
 	if (ret)
-		srn_state_unbind(qp, &raw->conn);
+		srn_binding_end(qp, &raw->conn);
 	return ret;
 }
 

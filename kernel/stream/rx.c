@@ -8,10 +8,10 @@
 
 #include "../device/work.h"
 #include "charge.h"
+#include "internal.h"
 #include "reassembly.h"
 #include "rx.h"
 #include "stream_trace.h"
-#include "tx.h"
 
 /*
  * How long to wait if the layer above keeps segments, and may have no more memory for them. Whoever

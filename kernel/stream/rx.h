@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The receive engine.
+ * The receive engine, for the layer above.
  */
 #ifndef SRN_RX_H
 #define SRN_RX_H
@@ -9,9 +9,5 @@
 
 void srn_rx_violation(struct srn_stream *s, struct srn_term_code term, const u8 *header, u32 len);
 void srn_rx_again(struct srn_stream *s, unsigned long delay);
-
-/* For the rest of the stream, not for the layer above. */
-void srn_rx_input(struct srn_stream *s, struct sock *sk);
-void srn_rx_input_waiting(struct srn_stream *s, struct sock *sk);
 
 #endif /* SRN_RX_H */

@@ -8,8 +8,8 @@
 #include "../compat/compat.h"
 #include "../device/work.h"
 #include "charge.h"
+#include "internal.h"
 #include "reassembly.h"
-#include "rx.h"
 #include "sock.h"
 #include "tx.h"
 

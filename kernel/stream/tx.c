@@ -11,6 +11,7 @@
 #include "../device/work.h"
 #include "batch.h"
 #include "frame.h"
+#include "internal.h"
 #include "tx.h"
 
 /*
