@@ -56,25 +56,25 @@ static const struct srn_conn_ops conn_ops = {
 	.get = conn_get, .put = conn_put, .ended = conn_ended,
 };
 
-static void told_get(struct srn_told *told)
+static void item_get(struct srn_reporter_item *item)
 {
-	srn_ep_get(container_of(told, struct srn_ep, told));
+	srn_ep_get(container_of(item, struct srn_ep, report));
 }
 
-static void told_put(struct srn_told *told)
+static void item_put(struct srn_reporter_item *item)
 {
-	srn_ep_put(container_of(told, struct srn_ep, told));
+	srn_ep_put(container_of(item, struct srn_ep, report));
 }
 
-static void told_tell(struct srn_told *told)
+static void item_tell(struct srn_reporter_item *item)
 {
-	struct srn_ep *ep = container_of(told, struct srn_ep, told);
+	struct srn_ep *ep = container_of(item, struct srn_ep, report);
 
 	ep->kind->tell(ep);
 }
 
-static const struct srn_told_ops told_ops = {
-	.get = told_get, .put = told_put, .tell = told_tell,
+static const struct srn_reporter_item_ops item_ops = {
+	.get = item_get, .put = item_put, .tell = item_tell,
 };
 
 /**
@@ -103,7 +103,7 @@ struct srn_ep *srn_ep_alloc(struct srn_device *dev, const struct srn_ep_kind *ki
 	ep->dev = dev;
 	ep->kind = kind;
 	ep->conn.ops = &conn_ops;
-	ep->told.ops = &told_ops;
+	ep->report.ops = &item_ops;
 	ep->state = state;
 	ep->listener = listener ? srn_ep_get(listener) : NULL;
 	kref_init(&ep->ref);
@@ -112,9 +112,9 @@ struct srn_ep *srn_ep_alloc(struct srn_device *dev, const struct srn_ep_kind *ki
 	INIT_DELAYED_WORK(&ep->timer, ep_timer);
 	INIT_LIST_HEAD(&ep->half_open);
 	INIT_LIST_HEAD(&ep->half_open_node);
-	INIT_LIST_HEAD(&ep->untold);
-	INIT_LIST_HEAD(&ep->untold_node);
-	INIT_LIST_HEAD(&ep->told.node);
+	INIT_LIST_HEAD(&ep->unreported);
+	INIT_LIST_HEAD(&ep->unreported_node);
+	INIT_LIST_HEAD(&ep->report.node);
 	spin_lock_bh(&dev->lock);
 	list_add(&ep->node, &dev->endpoints);
 	spin_unlock_bh(&dev->lock);

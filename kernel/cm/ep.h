@@ -81,7 +81,7 @@ struct srn_ep {
 	struct iw_cm_id *cm_id;		/* with a reference */
 	iw_cm_handler consumer;		/* the handler that report.c has replaced at @cm_id */
 	struct srn_reporter *reporter;	/* with a reference; does not change */
-	struct srn_told told;		/* queues the endpoint at @reporter */
+	struct srn_reporter_item report;	/* queues the endpoint at @reporter */
 	bool core_knows;		/* the core has taken the endpoint's first event */
 	bool forwarded;			/* passive: the core has taken the request */
 	bool orphan;			/* passive: at the last look its listener was gone */
@@ -112,10 +112,10 @@ struct srn_ep {
 	/* Both lists are protected by dev->lock. */
 	struct list_head half_open;	/* listener: children before REQUESTED, oldest first */
 	struct list_head half_open_node;	/* child: in its listener's @half_open */
-	struct list_head untold;	/* listener: requests that no consumer knows of yet */
-	struct list_head untold_node;	/* child: in its listener's @untold */
+	struct list_head unreported;	/* listener: requests that no consumer knows of yet */
+	struct list_head unreported_node;	/* child: in its listener's @unreported */
 	u32 num_half_open;
-	u32 num_untold;			/* requests in @untold, and the one being reported */
+	u32 num_unreported;		/* requests in @unreported, and the one being reported */
 };
 
 /*

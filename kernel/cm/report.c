@@ -92,7 +92,7 @@ static void core_took_it(struct srn_ep *ep)
 	/* A waiter that wake_up_var() does not see yet will see that core_knows is set. */
 	smp_mb();
 	wake_up_var(&ep->core_knows);
-	srn_reporter_queue(ep->reporter, &ep->told);
+	srn_reporter_queue(ep->reporter, &ep->report);
 	srn_ep_put(ep);
 }
 
@@ -109,9 +109,9 @@ static bool listener_will_be_told(struct srn_ep *ep)
 	spin_lock_bh(&listener->dev->lock);
 	ok = READ_ONCE(listener->state) == SRN_EP_LISTENING;
 	if (ok) {
-		list_add_tail(&ep->untold_node, &listener->untold);
-		listener->num_untold++;
-		srn_reporter_queue_locked(ep->reporter, &ep->told);
+		list_add_tail(&ep->unreported_node, &listener->unreported);
+		listener->num_unreported++;
+		srn_reporter_queue_locked(ep->reporter, &ep->report);
 	}
 	spin_unlock_bh(&listener->dev->lock);
 	return ok;
@@ -123,19 +123,19 @@ static bool request_is_ours(struct srn_ep *ep)
 	bool ours;
 
 	spin_lock_bh(&ep->dev->lock);
-	ours = !list_empty(&ep->untold_node);
-	list_del_init(&ep->untold_node);
+	ours = !list_empty(&ep->unreported_node);
+	list_del_init(&ep->unreported_node);
 	spin_unlock_bh(&ep->dev->lock);
 	return ours;
 }
 
 /* Return: an endpoint with a reference, or NULL if there is none. */
-static struct srn_ep *find_untold(struct srn_ep *listener)
+static struct srn_ep *find_unreported(struct srn_ep *listener)
 {
 	struct srn_ep *ep;
 
 	spin_lock_bh(&listener->dev->lock);
-	ep = list_first_entry_or_null(&listener->untold, struct srn_ep, untold_node);
+	ep = list_first_entry_or_null(&listener->unreported, struct srn_ep, unreported_node);
 	if (ep)
 		srn_ep_get(ep);
 	spin_unlock_bh(&listener->dev->lock);
@@ -146,11 +146,11 @@ static void listener_told(struct srn_ep *listener)
 {
 	spin_lock_bh(&listener->dev->lock);
 	/* Release: the consumer's handler has returned. Pairs with srn_report_listener_gone(). */
-	smp_store_release(&listener->num_untold, listener->num_untold - 1);
+	smp_store_release(&listener->num_unreported, listener->num_unreported - 1);
 	spin_unlock_bh(&listener->dev->lock);
-	/* A waiter that wake_up_var() does not see yet will see the new num_untold. */
+	/* A waiter that wake_up_var() does not see yet will see the new num_unreported. */
 	smp_mb();
-	wake_up_var(&listener->num_untold);
+	wake_up_var(&listener->num_unreported);
 }
 
 /* The listener's consumer will be told of the request; until then the new id is ours. */
@@ -232,7 +232,7 @@ int srn_report_request(struct srn_ep *ep)
 	struct iw_cm_id *cm_id = ep->listener->cm_id;
 	struct iw_cm_event event;
 
-	if (READ_ONCE(ep->listener->num_untold) >= ep->listener->backlog)
+	if (READ_ONCE(ep->listener->num_unreported) >= ep->listener->backlog)
 		return -ENOMEM;
 	event_init(ep, cm_id, &event, IW_CM_EVENT_CONNECT_REQUEST, 0);
 	event.provider_data = (void *)(uintptr_t)ep->id;
@@ -301,7 +301,7 @@ void srn_report_accepted(struct srn_ep *ep)
 void srn_report_connected(struct srn_ep *ep)
 {
 	WRITE_ONCE(ep->tell_connected, true);
-	srn_reporter_queue(ep->reporter, &ep->told);
+	srn_reporter_queue(ep->reporter, &ep->report);
 }
 
 /**
@@ -316,7 +316,7 @@ void srn_report_ended(struct srn_ep *ep, int status, bool polite)
 {
 	srn_ep_end(ep, status, polite);
 	srn_claim_note_end(ep);
-	srn_reporter_queue(ep->reporter, &ep->told);
+	srn_reporter_queue(ep->reporter, &ep->report);
 }
 
 /**
@@ -388,13 +388,13 @@ void srn_report_listener_gone(struct srn_ep *listener)
 {
 	struct srn_ep *ep;
 
-	while ((ep = find_untold(listener))) {
+	while ((ep = find_unreported(listener))) {
 		tell_request(ep);
 		srn_ep_put(ep);
 		cond_resched();
 	}
 	/* Acquire: pairs with listener_told(). */
-	wait_var_event(&listener->num_untold, !smp_load_acquire(&listener->num_untold));
+	wait_var_event(&listener->num_unreported, !smp_load_acquire(&listener->num_unreported));
 }
 
 /* The consumer's handler has returned an error, which asks for its id to be destroyed. */

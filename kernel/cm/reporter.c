@@ -21,30 +21,30 @@ struct srn_reporter {
 	struct srn_device *dev;
 	struct pid *process;		/* NULL: threads of the kernel */
 	u32 users;			/* endpoints, and the work item while it is queued */
-	struct list_head told;		/* endpoints with something to tell; with references */
+	struct list_head items;		/* endpoints with something to tell; with references */
 	struct work_struct work;
 };
 
-static struct srn_told *next_told(struct srn_reporter *r)
+static struct srn_reporter_item *next_item(struct srn_reporter *r)
 {
-	struct srn_told *told;
+	struct srn_reporter_item *item;
 
 	spin_lock_bh(&r->dev->lock);
-	told = list_first_entry_or_null(&r->told, struct srn_told, node);
-	if (told)
-		list_del_init(&told->node);
+	item = list_first_entry_or_null(&r->items, struct srn_reporter_item, node);
+	if (item)
+		list_del_init(&item->node);
 	spin_unlock_bh(&r->dev->lock);
-	return told;
+	return item;
 }
 
 static void reporter_work(struct work_struct *work)
 {
 	struct srn_reporter *r = container_of(work, struct srn_reporter, work);
-	struct srn_told *told;
+	struct srn_reporter_item *item;
 
-	while ((told = next_told(r))) {
-		told->ops->tell(told);
-		told->ops->put(told);
+	while ((item = next_item(r))) {
+		item->ops->tell(item);
+		item->ops->put(item);
 		cond_resched();
 	}
 	srn_reporter_put(r);
@@ -88,7 +88,7 @@ struct srn_reporter *srn_reporter_get(struct srn_device *dev)
 		r->dev = dev;
 		r->process = get_pid(process);
 		INIT_HLIST_NODE(&r->node);
-		INIT_LIST_HEAD(&r->told);
+		INIT_LIST_HEAD(&r->items);
 		INIT_WORK(&r->work, reporter_work);
 		if (!alone)
 			hash_add(dev->reporters, &r->node, (unsigned long)process);
@@ -138,16 +138,16 @@ void srn_reporter_put(struct srn_reporter *r)
 /**
  * srn_reporter_queue_locked - there is something to tell
  * @r: reporter
- * @told: what there is something to tell of; a reference to it is taken
+ * @item: what there is something to tell of; a reference to it is taken
  *
  * Context: any, dev->lock held.
  */
-void srn_reporter_queue_locked(struct srn_reporter *r, struct srn_told *told)
+void srn_reporter_queue_locked(struct srn_reporter *r, struct srn_reporter_item *item)
 {
 	lockdep_assert_held(&r->dev->lock);
-	if (list_empty(&told->node)) {
-		told->ops->get(told);
-		list_add_tail(&told->node, &r->told);
+	if (list_empty(&item->node)) {
+		item->ops->get(item);
+		list_add_tail(&item->node, &r->items);
 	}
 	if (queue_work(r->dev->report_wq, &r->work))
 		r->users++;
@@ -156,13 +156,13 @@ void srn_reporter_queue_locked(struct srn_reporter *r, struct srn_told *told)
 /**
  * srn_reporter_queue - there is something to tell
  * @r: reporter
- * @told: what there is something to tell of; a reference to it is taken
+ * @item: what there is something to tell of; a reference to it is taken
  *
  * Context: any but dev->lock held.
  */
-void srn_reporter_queue(struct srn_reporter *r, struct srn_told *told)
+void srn_reporter_queue(struct srn_reporter *r, struct srn_reporter_item *item)
 {
 	spin_lock_bh(&r->dev->lock);
-	srn_reporter_queue_locked(r, told);
+	srn_reporter_queue_locked(r, item);
 	spin_unlock_bh(&r->dev->lock);
 }

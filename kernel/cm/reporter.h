@@ -9,27 +9,27 @@
 
 struct srn_device;
 struct srn_reporter;
-struct srn_told;
+struct srn_reporter_item;
 
 /*
  * What a reporter tells of. The reporter takes a reference by @get, in any context, under
  * dev->lock, and drops it by @put. @tell and @put are called in process context, without locks.
  */
-struct srn_told_ops {
-	void (*get)(struct srn_told *told);
-	void (*put)(struct srn_told *told);
-	void (*tell)(struct srn_told *told);
+struct srn_reporter_item_ops {
+	void (*get)(struct srn_reporter_item *item);
+	void (*put)(struct srn_reporter_item *item);
+	void (*tell)(struct srn_reporter_item *item);
 };
 
-struct srn_told {
-	const struct srn_told_ops *ops;
+struct srn_reporter_item {
+	const struct srn_reporter_item_ops *ops;
 	struct list_head node;		/* in the reporter's list, under dev->lock */
 };
 
 struct srn_reporter *srn_reporter_get(struct srn_device *dev);
 struct srn_reporter *srn_reporter_share(struct srn_reporter *r);
 void srn_reporter_put(struct srn_reporter *r);
-void srn_reporter_queue_locked(struct srn_reporter *r, struct srn_told *told);
-void srn_reporter_queue(struct srn_reporter *r, struct srn_told *told);
+void srn_reporter_queue_locked(struct srn_reporter *r, struct srn_reporter_item *item);
+void srn_reporter_queue(struct srn_reporter *r, struct srn_reporter_item *item);
 
 #endif /* SRN_REPORTER_H */

@@ -82,9 +82,9 @@ void srn_answered_last(struct srn_qp *qp, u32 messages)
 	unsigned long flags;
 	bool more;
 
-	if (qp->rx.last_word)
+	if (qp->rx.final_report_came)
 		return;
-	qp->rx.last_word = true;
+	qp->rx.final_report_came = true;
 	qp->rx.notify_send = true;
 	do {
 		spin_lock_irqsave(&sq->lock, flags);
@@ -148,7 +148,7 @@ bool srn_answered_refused(struct srn_qp *qp, const struct srn_rdmap_header *h, u
 	bool more, found = false;
 	unsigned long flags;
 
-	if (!qp->rx.last_word)
+	if (!qp->rx.final_report_came)
 		return false;
 	do {
 		spin_lock_irqsave(&sq->lock, flags);

@@ -40,10 +40,10 @@ static void conn_reset(struct srn_qp *qp, const struct srn_conn_params *params)
 	qp->sq.ord = params->ord;
 	qp->sq.requested = 0;
 	qp->sq.answered = 0;
-	qp->irq.ird = params->ird;
-	qp->irq.depth = roundup_pow_of_two(max(params->ird, 1u));
-	qp->irq.prod = 0;
-	qp->irq.cons = 0;
+	qp->inbound.ird = params->ird;
+	qp->inbound.depth = roundup_pow_of_two(max(params->ird, 1u));
+	qp->inbound.prod = 0;
+	qp->inbound.cons = 0;
 	if (params->itself && params->peer_answers)
 		srn_recognition_itself(qp);
 	else if (!params->itself)
@@ -250,8 +250,8 @@ static bool stop_stream(struct srn_qp *qp)
 		put_terminate(qp, &last);
 	sock = srn_stream_stop(&qp->stream, &last);
 	srn_linger(qp->dev, sock);
-	kfree(qp->irq.slots);
-	qp->irq.slots = NULL;
+	kfree(qp->inbound.slots);
+	qp->inbound.slots = NULL;
 	srn_rnr_exit(qp);
 	srn_piggyback_exit(qp);
 	if (!READ_ONCE(qp->forgotten))

@@ -16,7 +16,7 @@ struct srn_inbound {
 };
 
 /* Inbound requests: written by the receiver, taken by the transmitter. */
-struct srn_irq {
+struct srn_inbound_queue {
 	struct srn_inbound *slots;	/* @depth entries; NULL until the first request */
 	u32 depth;		/* power of two */
 	u32 ird;

@@ -211,9 +211,9 @@ bool srn_placed_next(struct srn_qp *qp, struct srn_tx_msg *msg, bool idle)
  * The final report goes to a peer that has asked. If this end would ask, so would the peer, and may
  * have had no time for it.
  */
-static bool owes_last(const struct srn_qp *qp)
+static bool owes_final_report(const struct srn_qp *qp)
 {
-	if (qp->tx.last_told || !(qp->rx.asked || READ_ONCE(qp->sq.await_placement)))
+	if (qp->tx.final_report_sent || !(qp->rx.asked || READ_ONCE(qp->sq.await_placement)))
 		return false;
 	/* Before the initiator's greeting nobody would understand it. Acquire: that is valid. */
 	return smp_load_acquire(&qp->tx.may_ask) && !qp->tx.rtr &&
@@ -225,7 +225,7 @@ static void put_last(struct srn_qp *qp, u32 *stag, u64 *to)
 	struct srn_placement p = { .last = true, .messages = READ_ONCE(qp->rx.placed) };
 
 	srn_greeting_put_placement(&qp->rx.greeting, &p, stag, to);
-	qp->tx.last_told = true;
+	qp->tx.final_report_sent = true;
 }
 
 /**
@@ -240,20 +240,20 @@ static void put_last(struct srn_qp *qp, u32 *stag, u64 *to)
  */
 bool srn_placed_close(struct srn_qp *qp)
 {
-	qp->tx.last_due = owes_last(qp);
-	return qp->tx.last_due;
+	qp->tx.final_report_due = owes_final_report(qp);
+	return qp->tx.final_report_due;
 }
 
 /**
  * srn_placed_close_next - transmit the final report
- * @qp: queue pair for which tx.last_due is true
+ * @qp: queue pair for which tx.final_report_due is true
  * @msg: the message
  *
  * Context: the active transmitter.
  */
 void srn_placed_close_next(struct srn_qp *qp, struct srn_tx_msg *msg)
 {
-	qp->tx.last_due = false;
+	qp->tx.final_report_due = false;
 	srn_message_empty_write(qp, msg);
 	put_last(qp, &msg->stag, &msg->to);
 }
@@ -267,7 +267,7 @@ void srn_placed_close_next(struct srn_qp *qp, struct srn_tx_msg *msg)
  */
 void srn_placed_last(struct srn_qp *qp, struct srn_tx_last *last)
 {
-	last->write = owes_last(qp);
+	last->write = owes_final_report(qp);
 	if (last->write)
 		put_last(qp, &last->stag, &last->to);
 }

@@ -204,7 +204,7 @@ int srn_placement_begin(struct srn_stream *s, const struct srn_rdmap_header *h, 
 	struct srn_qp *qp = srn_qp_of_stream(s);
 	int ret = -ENOENT;
 
-	if (unlikely(!qp->irq.slots) && is_request(h))
+	if (unlikely(!qp->inbound.slots) && is_request(h))
 		return -ENOMEM;
 	if (likely(!qp->rx.waits) || !srn_rnr_waits_behind(h))
 		ret = srn_placement_resume(qp, h, payload, term);
@@ -228,7 +228,7 @@ int srn_placement_memory(struct srn_stream *s, gfp_t gfp)
 {
 	struct srn_qp *qp = srn_qp_of_stream(s);
 
-	if (!qp->irq.slots && is_request(&s->parser.rdmap))
+	if (!qp->inbound.slots && is_request(&s->parser.rdmap))
 		return srn_responder_memory(qp, gfp);
 	return srn_rnr_memory(qp, gfp);
 }

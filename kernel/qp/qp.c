@@ -265,7 +265,7 @@ int srn_qp_query(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	attr->port_num = 1;
 	attr->path_mtu = IB_MTU_4096;
 	attr->max_rd_atomic = qp->sq.ord;
-	attr->max_dest_rd_atomic = qp->irq.ird;
+	attr->max_dest_rd_atomic = qp->inbound.ird;
 	attr->rate_limit = READ_ONCE(qp->rate_limit);
 	attr->cap.max_send_wr = qp->sq.capacity;
 	attr->cap.max_send_sge = qp->sq.max_sge;

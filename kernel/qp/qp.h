@@ -68,7 +68,7 @@ struct srn_qp {
 	struct srn_recv *recv;		/* the receive in hand */
 	struct srn_cq *scq;
 	struct srn_cq *rcq;
-	struct srn_irq irq;
+	struct srn_inbound_queue inbound;
 
 	struct srn_qp_tx tx;
 	struct srn_doorbell doorbell;

@@ -30,7 +30,7 @@ struct srn_qp_rx {
 	bool wr_taken:1;		/* qp->recv holds a receive that is in use */
 	bool may_wait:1;		/* the peer's messages may wait for a receive, see rnr.h */
 	bool asked:1;			/* the peer has asked what has been placed */
-	bool last_word:1;		/* the peer's final report has come */
+	bool final_report_came:1;	/* the peer's final report has come */
 	/* What the receiver has to do when its pass is over, see srn_delivery_done(). */
 	bool notify_send:1;		/* complete requests that were answered */
 	bool notify_recv:1;		/* tell the consumer of completed receives */

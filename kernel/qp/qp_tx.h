@@ -19,8 +19,8 @@ enum srn_rtr {
 /* State of the transmitter. */
 struct srn_qp_tx {
 	bool sq_open;		/* the message in hand is that of sq.next */
-	bool irq_open;		/* the message in hand answers the request at irq.cons */
-	bool irq_turn;		/* this turn is that of answers, if any wait */
+	bool answer_open;		/* the message in hand answers the request at inbound.cons */
+	bool answers_turn;		/* this turn is that of answers, if any wait */
 	bool awaits_read;	/* the end of a Read or atomic kicks the transmitter */
 	bool write_sent;	/* the Immediate Data of a Write with Immediate comes next */
 	u8 greeting;		/* enum srn_greeting_kind that is to be sent */
@@ -38,8 +38,8 @@ struct srn_qp_tx {
 	u8 rtr;			/* enum srn_rtr that is to be sent */
 	bool answer_held;	/* an answer comes behind the message in hand, see placed.h */
 	bool unasked;		/* a signaled Send or Write has been sent since the last question */
-	bool last_due;		/* the final report of what is placed comes next */
-	bool last_told;		/* the final report has been sent */
+	bool final_report_due;	/* the final report of what is placed comes next */
+	bool final_report_sent;	/* the final report has been sent */
 	u8 rnr_tries;		/* how often Sends may find no receive */
 	bool limit_due;		/* the peer is to be told @rnr_tries */
 	bool refuse_due;	/* the peer is to be told of a refusal; the receiver sets it */

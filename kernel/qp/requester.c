@@ -34,7 +34,7 @@ static bool drained(struct srn_qp *qp)
 {
 	/* Acquire: pairs with srn_fetch_post(). */
 	return READ_ONCE(qp->sq.cons) == smp_load_acquire(&qp->sq.prod) &&
-	       qp->irq.cons == READ_ONCE(qp->irq.prod) && !srn_placed_is_asked(qp) &&
+	       qp->inbound.cons == READ_ONCE(qp->inbound.prod) && !srn_placed_is_asked(qp) &&
 	       (!ring_is_open(qp) || READ_ONCE(qp->ctrl->sq_prod) == qp->sq.prod);
 }
 
@@ -52,7 +52,7 @@ void srn_requester_built(struct srn_stream *s)
 		/* Release: the receiver may look at what is before that. */
 		smp_store_release(&qp->sq.next, qp->sq.next + 1);
 	qp->tx.sq_open = false;
-	if (qp->tx.irq_open)
+	if (qp->tx.answer_open)
 		srn_responder_sent(qp);
 }
 
@@ -297,18 +297,18 @@ enum srn_tx_verdict srn_requester_next(struct srn_stream *s, struct srn_tx_msg *
 	if (srn_placed_concerns(qp) && !qp->tx.write_sent && srn_placed_next(qp, msg, false))
 		return SRN_TX_MESSAGE;
 	answer = srn_responder_waits(qp);
-	qp->tx.irq_turn = !qp->tx.irq_turn;
-	if (answer && qp->tx.irq_turn)
+	qp->tx.answers_turn = !qp->tx.answers_turn;
+	if (answer && qp->tx.answers_turn)
 		return srn_responder_next(qp, msg);
 	verdict = tx_send_queue(qp, msg, flushed);
 	/* The send queue keeps its turn for after the flush, however many answers wait. */
 	if (verdict == SRN_TX_FLUSH)
-		qp->tx.irq_turn = !qp->tx.irq_turn;
+		qp->tx.answers_turn = !qp->tx.answers_turn;
 	if (verdict != SRN_TX_NONE && verdict != SRN_TX_WAIT)
 		return verdict;
 	if (answer)
 		return srn_responder_next(qp, msg);
-	if (unlikely(qp->tx.last_due)) {
+	if (unlikely(qp->tx.final_report_due)) {
 		srn_placed_close_next(qp, msg);
 		return SRN_TX_MESSAGE;
 	}

@@ -34,27 +34,27 @@ static struct srn_term_code read_fault(enum srn_mem_fault fault)
  */
 int srn_responder_memory(struct srn_qp *qp, gfp_t gfp)
 {
-	struct srn_irq *irq = &qp->irq;
+	struct srn_inbound_queue *queue = &qp->inbound;
 
-	irq->slots = kcalloc(irq->depth, sizeof(*irq->slots), gfp);
-	return irq->slots ? 0 : -ENOMEM;
+	queue->slots = kcalloc(queue->depth, sizeof(*queue->slots), gfp);
+	return queue->slots ? 0 : -ENOMEM;
 }
 
 /* Room for an inbound request, or NULL if the peer has more outstanding than it may. */
-static struct srn_inbound *inbound_slot(struct srn_irq *irq, struct srn_term_code *term)
+static struct srn_inbound *inbound_slot(struct srn_inbound_queue *queue, struct srn_term_code *term)
 {
 	/* Acquire: the transmitter is done with the slot. */
-	if (irq->prod - smp_load_acquire(&irq->cons) >= irq->ird) {
+	if (queue->prod - smp_load_acquire(&queue->cons) >= queue->ird) {
 		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER, SRN_UNTAGGED_NO_BUFFER);
 		return NULL;
 	}
-	return &irq->slots[irq->prod & (irq->depth - 1)];
+	return &queue->slots[queue->prod & (queue->depth - 1)];
 }
 
 static void inbound_ready(struct srn_qp *qp)
 {
 	/* The slot is written before the index. */
-	smp_store_release(&qp->irq.prod, qp->irq.prod + 1);
+	smp_store_release(&qp->inbound.prod, qp->inbound.prod + 1);
 	srn_tx_kick_async(&qp->stream);
 }
 
@@ -100,7 +100,7 @@ static enum srn_mem_fault execute_atomic(struct srn_qp *qp, const struct srn_ato
  */
 int srn_responder_atomic(struct srn_qp *qp, struct srn_term_code *term)
 {
-	struct srn_inbound *r = inbound_slot(&qp->irq, term);
+	struct srn_inbound *r = inbound_slot(&qp->inbound, term);
 	enum srn_mem_fault fault;
 	struct srn_atomic a;
 	bool aligned;
@@ -138,7 +138,7 @@ int srn_responder_atomic(struct srn_qp *qp, struct srn_term_code *term)
  */
 int srn_responder_read(struct srn_qp *qp, struct srn_term_code *term)
 {
-	struct srn_inbound *r = inbound_slot(&qp->irq, term);
+	struct srn_inbound *r = inbound_slot(&qp->inbound, term);
 	enum srn_mem_fault fault = SRN_MEM_OK;
 	struct srn_wire_read_request w;
 
@@ -189,9 +189,9 @@ static void tx_atomic_response(struct srn_qp *qp, struct srn_tx_msg *msg,
  */
 enum srn_tx_verdict srn_responder_next(struct srn_qp *qp, struct srn_tx_msg *msg)
 {
-	struct srn_inbound *r = &qp->irq.slots[qp->irq.cons & (qp->irq.depth - 1)];
+	struct srn_inbound *r = &qp->inbound.slots[qp->inbound.cons & (qp->inbound.depth - 1)];
 
-	qp->tx.irq_open = true;
+	qp->tx.answer_open = true;
 	if (r->atomic) {
 		tx_atomic_response(qp, msg, r);
 		return SRN_TX_MESSAGE;
@@ -213,7 +213,7 @@ enum srn_tx_verdict srn_responder_next(struct srn_qp *qp, struct srn_tx_msg *msg
 bool srn_responder_waits(const struct srn_qp *qp)
 {
 	/* Acquire: the slots up to there are written. */
-	return qp->irq.cons != smp_load_acquire(&qp->irq.prod);
+	return qp->inbound.cons != smp_load_acquire(&qp->inbound.prod);
 }
 
 /**
@@ -228,6 +228,6 @@ bool srn_responder_waits(const struct srn_qp *qp)
 void srn_responder_sent(struct srn_qp *qp)
 {
 	/* The slot has been read before it is given back. */
-	smp_store_release(&qp->irq.cons, qp->irq.cons + 1);
-	qp->tx.irq_open = false;
+	smp_store_release(&qp->inbound.cons, qp->inbound.cons + 1);
+	qp->tx.answer_open = false;
 }
