@@ -63,10 +63,38 @@ static void complete_link(struct net_device *netdev)
 	ib_device_put(&dev->ibdev);
 }
 
+/* Sets @net to the link's network namespace: the link may be deleted before this returns. */
+static int add_link(const char *name, struct net_device *netdev, const struct net **net)
+{
+	struct srn_device *dev = find_device(netdev);
+	int ret;
+
+	if (dev) {
+		pr_notice("softrnic: %s: has the link %s already\n", netdev->name,
+			  dev_name(&dev->ibdev.dev));
+		ib_device_put(&dev->ibdev);
+		return -EEXIST;
+	}
+	dev = srn_ib_device_create(netdev);
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	*net = dev->net;
+	ret = srn_ib_device_register(dev, name);
+	if (!ret)
+		return 0;
+	/* The core's error for a name that is taken means nothing to a user. */
+	if (ret == -ENFILE)
+		ret = -EEXIST;
+	pr_notice("softrnic: %s: cannot add the link %s: error %d\n", netdev->name, name, ret);
+	srn_ib_device_free(dev);
+	return ret;
+}
+
 /* rdma link add NAME type softrnic netdev DEV */
 static int new_link(const char *name, struct net_device *netdev)
 {
-	struct srn_device *dev;
+	/* Two at a time could both find that a network device has no link. */
+	static DEFINE_MUTEX(mutex);
 	const struct net *net;
 	int ret;
 
@@ -81,27 +109,11 @@ static int new_link(const char *name, struct net_device *netdev)
 			  netdev->name);
 		return -EOPNOTSUPP;
 	}
-	dev = find_device(netdev);
-	if (dev) {
-		pr_notice("softrnic: %s: has the link %s already\n", netdev->name,
-			  dev_name(&dev->ibdev.dev));
-		ib_device_put(&dev->ibdev);
-		return -EEXIST;
-	}
-	dev = srn_ib_device_create(netdev);
-	if (IS_ERR(dev))
-		return PTR_ERR(dev);
-	net = dev->net;
-	ret = srn_ib_device_register(dev, name);
-	/* The core's error for a name that is taken means nothing to a user. */
-	if (ret == -ENFILE)
-		ret = -EEXIST;
-	if (ret) {
-		pr_notice("softrnic: %s: cannot add the link %s: error %d\n", netdev->name, name,
-			  ret);
-		srn_ib_device_free(dev);
+	mutex_lock(&mutex);
+	ret = add_link(name, netdev, &net);
+	mutex_unlock(&mutex);
+	if (ret)
 		return ret;
-	}
 	complete_link(netdev);
 	return remove_if_stranded(netdev, net) ? -ENODEV : 0;
 }

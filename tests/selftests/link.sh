@@ -312,6 +312,27 @@ add_delete_race()
 	gone race1 && gone race2 && add srn0 d0 && del srn0
 }
 
+# Four at once with different names on one network device: one of them succeeds.
+one_of_many_at_once()
+{
+	local n worker added
+	local -a workers
+	for n in {1..3}; do
+		workers=()
+		for worker in {1..4}; do
+			add at_once"$worker" d0 2> /dev/null &
+			workers+=($!)
+		done
+		wait "${workers[@]}"
+		added=$(rdma link show | grep -c at_once)
+		for worker in {1..4}; do
+			del at_once"$worker" 2> /dev/null
+		done
+		echo "round $n: $added"
+		((added == 1)) || return
+	done
+}
+
 module_removed()
 {
 	add srn0 d0 && add srn1 v0 && add srn2 br0 && timeout 20 modprobe -r softrnic &&
@@ -352,5 +373,6 @@ run_check "exclusive namespaces" exclusive_mode
 run_check "16 links at once" many_links
 run_check "add and delete 20 times" add_delete_loop
 run_check "adds and deletes at the same time" add_delete_race
+run_check "of many links on one network device one is added" one_of_many_at_once
 run_check "module removed with links" module_removed
 finish
