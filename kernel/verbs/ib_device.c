@@ -335,7 +335,8 @@ static int alloc_workqueues(struct srn_device *dev)
 	/* Not WQ_MEM_RECLAIM: its work waits for the core's workqueue, which is not either. */
 	dev->report_wq = alloc_workqueue("softrnic_report_%s", WQ_UNBOUND, WQ_UNBOUND_MAX_ACTIVE,
 					 name);
-	dev->raw_wq = alloc_ordered_workqueue("softrnic_raw_%s", 0, name);
+	/* WQ_MEM_RECLAIM: ends of connections, which have it, wait for its work. */
+	dev->raw_wq = alloc_ordered_workqueue("softrnic_raw_%s", WQ_MEM_RECLAIM, name);
 	if (dev->cm_wq && dev->report_wq && dev->raw_wq)
 		return 0;
 	free_workqueues(dev);
