@@ -23,16 +23,14 @@
  * @cq: completion queue
  * @cqe: completion
  *
- * The caller calls srn_cq_notify() when it has appended all its completions.
+ * The caller calls srn_cq_notify() when it has appended all its completions, also if this fails.
  *
  * Context: any. Takes cq->lock.
  *
- * Return: 0, or -ENOSPC if the queue is full: it has overflowed, is dead from now
- * on, and IB_EVENT_CQ_ERR has been raised.
+ * Return: 0, or -ENOSPC if the queue is full: it has overflowed, and is dead from now on.
  */
 int srn_cq_push(struct srn_cq *cq, const struct srn_cqe *cqe)
 {
-	struct ib_event event = { .device = cq->ibcq.device, .event = IB_EVENT_CQ_ERR };
 	struct srn_cqe *slot;
 	unsigned long flags;
 	bool first;
@@ -57,23 +55,35 @@ int srn_cq_push(struct srn_cq *cq, const struct srn_cqe *cqe)
 	first = !cq->overflow;
 	cq->overflow = true;
 	WRITE_ONCE(cq->ctrl->error, 1);
+	if (first)
+		WRITE_ONCE(cq->error_due, true);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (first) {
 		srn_count(to_srn_dev(cq->ibcq.device)->counters, SRN_COUNT_CQ_OVERFLOWS);
 		ibdev_notice_ratelimited(cq->ibcq.device,
 					 "CQ of %u entries overflowed, QP%u lost a completion\n",
 					 cq->depth, cqe->qp_num);
-		event.element.cq = &cq->ibcq;
-		if (cq->ibcq.event_handler)
-			cq->ibcq.event_handler(&event, cq->ibcq.cq_context);
 	}
 	return -ENOSPC;
+}
+
+/* Two may have seen that it is due. */
+static void raise_error(struct srn_cq *cq)
+{
+	struct ib_event event = {
+		.device = cq->ibcq.device, .event = IB_EVENT_CQ_ERR, .element.cq = &cq->ibcq,
+	};
+
+	if (xchg(&cq->error_due, false) && cq->ibcq.event_handler)
+		cq->ibcq.event_handler(&event, cq->ibcq.cq_context);
 }
 
 /**
  * srn_cq_notify - raise the completion event if the consumer waits for it
  * @cq: completion queue that got completions
  * @solicited: one of them was solicited or failed
+ *
+ * If the queue has overflowed, this raises IB_EVENT_CQ_ERR once.
  *
  * Context: any; no lock of this module and no memory access may be held, since a
  * kernel consumer may post from its handler. The handler runs with bottom halves off, so that
@@ -83,6 +93,8 @@ void srn_cq_notify(struct srn_cq *cq, bool solicited)
 {
 	u32 arm;
 
+	if (unlikely(READ_ONCE(cq->error_due)))
+		raise_error(cq);
 	/* Store prod before loading arm. Pairs with srn_cq_arm() and with the provider's arming. */
 	smp_mb();
 	arm = READ_ONCE(cq->ctrl->arm);

@@ -25,6 +25,7 @@
  * @depth: CQEs, a power of two
  * @timed: completions get a time
  * @overflow: an entry was lost, so the queue is dead
+ * @error_due: the consumer has to be told that the queue is dead
  * @watch: looks after queue pairs that send to it
  */
 struct srn_cq {
@@ -40,6 +41,7 @@ struct srn_cq {
 	u32 prod;
 	u32 cons;
 	bool overflow;
+	bool error_due;
 
 	struct srn_watch watch;
 };
