@@ -20,7 +20,7 @@
  * consumer hears of them, reporter.c from whom.
  *
  * Lock order: ep->lock of a connection before that of its listener; ep->lock before
- * qp->conn_mutex. ports_mutex is taken before any of them.
+ * qp->conn_mutex. open_mutex, then ports_mutex, are taken before any of them.
  */
 #ifndef SRN_EP_H
 #define SRN_EP_H

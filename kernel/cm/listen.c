@@ -37,6 +37,11 @@ struct member {
 
 static LIST_HEAD(ports);
 static DEFINE_MUTEX(ports_mutex);
+/*
+ * Held while a port is opened or closed: whoever listens next has to find the address free. A port
+ * that is closed waits for its work, which takes ports_mutex; so this one is taken before that.
+ */
+static DEFINE_MUTEX(open_mutex);
 
 static bool is_wildcard(const struct sockaddr_storage *a)
 {
@@ -123,7 +128,7 @@ static bool same_address(const struct sockaddr_storage *a, const struct sockaddr
 	       ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr);
 }
 
-/* Context: ports_mutex held. */
+/* Context: open_mutex and ports_mutex held. */
 static struct srn_port *port_get(struct net *net, const struct sockaddr_storage *address,
 				 bool v6only, u32 backlog)
 {
@@ -183,6 +188,7 @@ static void port_leave(struct srn_ep *ep)
 
 	if (!port)
 		return;
+	mutex_lock(&open_mutex);
 	mutex_lock(&ports_mutex);
 	list_for_each_entry_safe(m, tmp, &port->listeners, node) {
 		if (m->ep == ep) {
@@ -196,13 +202,35 @@ static void port_leave(struct srn_ep *ep)
 	mutex_unlock(&ports_mutex);
 	if (unused)
 		port_free(port);
+	mutex_unlock(&open_mutex);
 	ep->port = NULL;
+}
+
+/* Context: open_mutex held. */
+static int listen_at_port(struct srn_ep *ep, const struct iw_cm_id *cm_id)
+{
+	struct srn_port *port;
+	bool unused = false;
+	int ret;
+
+	lockdep_assert_held(&open_mutex);
+	mutex_lock(&ports_mutex);
+	port = port_get(ep->dev->net, &cm_id->local_addr, cm_id->afonly, srn_ep_handshakes(ep));
+	ret = PTR_ERR_OR_ZERO(port);
+	if (!ret) {
+		ret = port_join(port, ep);
+		unused = list_empty(&port->listeners);
+		if (unused)
+			list_del(&port->node);
+	}
+	mutex_unlock(&ports_mutex);
+	if (unused)
+		port_free(port);
+	return ret;
 }
 
 static int listen_on(struct srn_ep *ep, struct iw_cm_id *cm_id)
 {
-	struct net *net = ep->dev->net;
-	struct srn_port *port;
 	int ret;
 
 	/*
@@ -210,21 +238,11 @@ static int listen_on(struct srn_ep *ep, struct iw_cm_id *cm_id)
 	 * other network namespaces, through which the program cannot be reached. It does so on
 	 * behalf of any program when a link is added.
 	 */
-	if (is_wildcard(&cm_id->local_addr) && !net_eq(srn_compat_net(cm_id), net))
+	if (is_wildcard(&cm_id->local_addr) && !net_eq(srn_compat_net(cm_id), ep->dev->net))
 		return 0;
-	mutex_lock(&ports_mutex);
-	port = port_get(net, &cm_id->local_addr, cm_id->afonly, srn_ep_handshakes(ep));
-	ret = PTR_ERR_OR_ZERO(port);
-	if (!ret) {
-		ret = port_join(port, ep);
-		if (ret && list_empty(&port->listeners)) {
-			list_del(&port->node);
-			mutex_unlock(&ports_mutex);
-			port_free(port);
-			return ret;
-		}
-	}
-	mutex_unlock(&ports_mutex);
+	mutex_lock(&open_mutex);
+	ret = listen_at_port(ep, cm_id);
+	mutex_unlock(&open_mutex);
 	return ret;
 }
 
