@@ -109,15 +109,18 @@ static bool is_about(const struct srn_send *send, const struct srn_rdmap_header 
 static bool blame(struct srn_sq *sq, u32 *index, const struct srn_rdmap_header *h, u8 status,
 		  bool *found)
 {
-	u32 most = SRN_COMPLETE_AT_ONCE, prod;
+	u32 most = SRN_COMPLETE_AT_ONCE, next = READ_ONCE(sq->next), end;
 	struct srn_send *send;
 
 	lockdep_assert_held(&sq->lock);
 	if ((s32)(sq->cons - *index) > 0)
 		*index = sq->cons;
-	/* The one in hand, too. Acquire: pairs with srn_fetch_next() and srn_fetch_post(). */
-	prod = smp_load_acquire(&sq->prod);
-	for (; most && *index != prod; most--) {
+	/* Acquire: pairs with srn_fetch_next() and srn_fetch_post(). */
+	end = smp_load_acquire(&sq->prod);
+	/* The one in hand, too; but the peer cannot know of what comes behind it. */
+	if ((s32)(end - next) > 1)
+		end = next + 1;
+	for (; most && (s32)(end - *index) > 0; most--) {
 		send = srn_sq_slot(sq, (*index)++);
 		if (!is_about(send, h))
 			continue;
@@ -125,7 +128,7 @@ static bool blame(struct srn_sq *sq, u32 *index, const struct srn_rdmap_header *
 		*found = true;
 		return false;
 	}
-	return *index != prod;
+	return (s32)(end - *index) > 0;
 }
 
 /**

@@ -18,6 +18,7 @@ static int fetch_copy(const struct srn_sq *sq, const struct srn_send_wqe *from,
 	struct srn_send_wqe *wqe = &send->wqe;
 	u32 tail;
 
+	send->length = 0;
 	send->status = IB_WC_SUCCESS;
 	send->finished = false;
 	send->mr = NULL;
@@ -140,7 +141,6 @@ int srn_fetch_check(struct srn_qp *qp, struct srn_send *send)
 		return send->status;
 	if (srn_is_request(send) && !qp->sq.ord)
 		return IB_WC_LOC_QP_OP_ERR;
-	send->length = 0;
 	if (!srn_wr_table[wqe->opcode].payload)
 		return IB_WC_SUCCESS;
 	if (wqe->flags & SRN_WR_INLINE) {
@@ -260,6 +260,7 @@ int srn_fetch_post(struct srn_qp *qp, const struct ib_send_wr *wr)
 	if (sq->prod - sq->cons >= sq->capacity)
 		return -ENOMEM;
 	send = srn_sq_slot(sq, sq->prod);
+	send->length = 0;
 	send->status = IB_WC_SUCCESS;
 	send->finished = false;
 	send->mr = NULL;
