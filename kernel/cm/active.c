@@ -169,6 +169,7 @@ static void refuse_reply(struct srn_ep *ep, u8 ecode)
 	iov.iov_base = fpdu;
 	iov.iov_len = srn_frame_terminate(&framer, fpdu, payload, len);
 	kernel_sendmsg(ep->sock, &msg, &iov, 1, iov.iov_len);
+	srn_count(ep->dev->counters, SRN_COUNT_CONNECT_FAILURES);
 	srn_report_ended(ep, -EPROTO, true);
 }
 
@@ -374,8 +375,11 @@ int srn_active_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 	ep->private_data = kmemdup(param->private_data, param->private_data_len, GFP_KERNEL);
 	srn_ep_take_cm_id(ep, cm_id);
 	ret = ep->private_len && !ep->private_data ? -ENOMEM : srn_claim_take_qp(ep, param->qpn);
-	if (!ret)
+	if (!ret) {
 		ret = first_connect(ep);
+		if (ret)
+			srn_count(dev->counters, failure_counter(ep, connect_status(ret)));
+	}
 	if (!ret)
 		ret = srn_report_connecting(ep);
 	return srn_report_settle(ep, ret);

@@ -135,7 +135,8 @@ static void passive_work(struct srn_ep *ep)
 	if (ep->state != SRN_EP_WAIT_REQUEST)
 		return;
 	if (time_after_eq(jiffies, ep->deadline)) {
-		drop(ep, "no request in time");
+		drop(ep, ep->id ? "its program did not take requests in time" :
+				  "no request in time");
 		return;
 	}
 	ret = srn_handshake_read(&ep->peer, ep->sock, false);

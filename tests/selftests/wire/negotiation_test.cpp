@@ -4,13 +4,18 @@
 // 6581 section 9, not listed.
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <future>
+#include <thread>
 
 #include "frames.hpp"
+#include "link_counter.hpp"
 #include "session.hpp"
 
 namespace wirepeer {
 namespace {
+
+using namespace std::chrono_literals;
 
 /// Of a listener that is not verbs_listener().
 constexpr std::uint16_t own_port = 7172;
@@ -282,9 +287,18 @@ const refused_reply refused_replies[] = {
     {"rfc6581_8_no_ready_to_receive_message", {.peer_to_peer = true, .ird = 4, .ord = 4}, 7},
 };
 
+/// Attempts to connect that have failed for a reason that has no counter of its own. The link's
+/// numbers are up to 10 ms old.
+std::uint64_t failed_connects() {
+    std::this_thread::sleep_for(20ms);
+    return support::link_counter(std::string(arena::get().domain().context().name()),
+                                 "connect_failures");
+}
+
 class RefusedReply : public ::testing::TestWithParam<refused_reply> {};
 
 TEST_P(RefusedReply, EndsWithTerminate) {
+    const std::uint64_t failed = failed_connects();
     asking verbs;
     const tcp_stream wire = verbs.accept_request();
     wire.send(encode(mpa_frame{.reply = true, .enhanced = GetParam().words}));
@@ -294,6 +308,7 @@ TEST_P(RefusedReply, EndsWithTerminate) {
                   terminate_payload({2, 0, GetParam().code}, term_headers::none, {}))));
     wire.expect_closed();
     EXPECT_FALSE(verbs.connected.get());
+    EXPECT_EQ(failed_connects(), failed + 1);
     expect_service();
 }
 
