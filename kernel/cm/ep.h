@@ -36,7 +36,7 @@
 #include "../stream/handshake.h"
 #include "reporter.h"
 
-struct srn_port;
+struct srn_tcp_port;
 
 enum srn_ep_state {
 	SRN_EP_CONNECTING,
@@ -108,7 +108,7 @@ struct srn_ep {
 	struct srn_handshake peer;	/* its room is kept until the consumer was told */
 
 	struct srn_ep *listener;	/* passive: where it came from, with a reference */
-	struct srn_port *port;		/* listener: port that it listens at */
+	struct srn_tcp_port *port;	/* listener: port that it listens at */
 	/* Both lists are protected by dev->lock. */
 	struct list_head half_open;	/* listener: children before REQUESTED, oldest first */
 	struct list_head half_open_node;	/* child: in its listener's @half_open */
@@ -119,9 +119,9 @@ struct srn_ep {
 };
 
 /*
- * How many connections may wait until softrnic accepts them, and twice as many until they have made
- * their request. The consumer has nothing to do with these, and many have a backlog of less than
- * ten: of some clients that come at once, TCP would then ignore a few for a second or more.
+ * How many connections may wait until softrnic accepts them. The consumer has nothing to do with
+ * these, and many have a backlog of less than ten: of some clients that come at once, TCP would
+ * then ignore a few for a second or more.
  */
 static inline u32 srn_ep_handshakes(const struct srn_ep *listener)
 {

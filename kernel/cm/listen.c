@@ -21,7 +21,7 @@
 
 #define DEFAULT_BACKLOG	128
 
-struct srn_port {
+struct srn_tcp_port {
 	struct list_head node;		/* in ports, under ports_mutex */
 	struct list_head listeners;	/* struct member, under ports_mutex */
 	struct net *net;
@@ -77,7 +77,7 @@ static bool netdev_has_address(struct net_device *netdev, const struct sockaddr_
 }
 
 /* Whose connection is it? Context: ports_mutex held. */
-static struct srn_ep *find_listener(struct srn_port *port, struct socket *sock)
+static struct srn_ep *find_listener(struct srn_tcp_port *port, struct socket *sock)
 {
 	struct sockaddr_storage local;
 	struct member *m;
@@ -96,7 +96,7 @@ static struct srn_ep *find_listener(struct srn_port *port, struct socket *sock)
 
 static void take(struct srn_acceptor *a, struct socket *sock)
 {
-	struct srn_port *port = container_of(a, struct srn_port, acceptor);
+	struct srn_tcp_port *port = container_of(a, struct srn_tcp_port, acceptor);
 	struct srn_ep *ep;
 
 	srn_charge_sock_as(sock->sk, a->sock->sk);
@@ -129,10 +129,10 @@ static bool same_address(const struct sockaddr_storage *a, const struct sockaddr
 }
 
 /* Context: open_mutex and ports_mutex held. */
-static struct srn_port *port_get(struct net *net, const struct sockaddr_storage *address,
-				 bool v6only, u32 backlog)
+static struct srn_tcp_port *port_get(struct net *net, const struct sockaddr_storage *address,
+				     bool v6only, u32 backlog)
 {
-	struct srn_port *port;
+	struct srn_tcp_port *port;
 	int ret;
 
 	list_for_each_entry(port, &ports, node)
@@ -158,13 +158,13 @@ static struct srn_port *port_get(struct net *net, const struct sockaddr_storage 
 	return port;
 }
 
-static void port_free(struct srn_port *port)
+static void port_free(struct srn_tcp_port *port)
 {
 	srn_acceptor_close(&port->acceptor);
 	kfree(port);
 }
 
-static int port_join(struct srn_port *port, struct srn_ep *ep)
+static int port_join(struct srn_tcp_port *port, struct srn_ep *ep)
 {
 	struct member *m;
 
@@ -182,7 +182,7 @@ static int port_join(struct srn_port *port, struct srn_ep *ep)
 
 static void port_leave(struct srn_ep *ep)
 {
-	struct srn_port *port = ep->port;
+	struct srn_tcp_port *port = ep->port;
 	struct member *m, *tmp;
 	bool unused;
 
@@ -209,7 +209,7 @@ static void port_leave(struct srn_ep *ep)
 /* Context: open_mutex held. */
 static int listen_at_port(struct srn_ep *ep, const struct iw_cm_id *cm_id)
 {
-	struct srn_port *port;
+	struct srn_tcp_port *port;
 	bool unused = false;
 	int ret;
 

@@ -26,7 +26,7 @@ struct srn_qp;
 #define SRN_GIDS	32
 
 /**
- * struct srn_qpns - where the numbers of somebody's next queue pairs come from, see qp/qp.c
+ * struct srn_qpns - where the numbers of somebody's next queue pairs come from, see qp/qpn.c
  * @lock: a leaf
  * @next: next number of the block in use; a new block has to be taken at the end of one
  */
@@ -53,7 +53,7 @@ struct srn_qpns {
  * @next_mem: index at which the search for a free number in @mems begins
  * @next_request: index at which the search for a free number in @requests begins
  * @gid: GID by which rdma_cm finds the link; written under @lock
- * @gid_work: tells programs, and the core, that GIDs have changed
+ * @gid_work: tells the core that GIDs have changed
  * @gids: table of GIDs, under @lock; @gid_work keeps it up to date
  * @told_state: state of the port that programs were told of last, under RTNL; IB_PORT_NOP before
  * @count: number of live objects of each kind

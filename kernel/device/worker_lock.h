@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * A mutex for what processes and one worker use, where the worker must not wait for a process: that
- * may hold the mutex and have no CPU, and others have work for the worker.
+ * A mutex that processes and one worker share. The worker must not wait for it: a process that
+ * holds the mutex may have no CPU for a while, and the worker has other things to do.
  *
- * So the worker only tries, and does nothing if it fails. Whoever releases the mutex then queues
- * the work once more. Processes take @mutex as any other.
+ * So the worker only tries to take it, and does nothing if that fails. Whoever releases the mutex
+ * then queues the work once more. Processes take @mutex as any other.
  */
 #ifndef SRN_WORKER_LOCK_H
 #define SRN_WORKER_LOCK_H

@@ -31,7 +31,7 @@ enum srn_mem_type {
 	SRN_MEM_USER,
 	SRN_MEM_DMA,		/* all of the kernel's memory, by kernel address */
 	SRN_MEM_FAST_REG,
-	SRN_MEM_WINDOW,		/* part of a region of a process, see mw.c */
+	SRN_MEM_WINDOW,		/* part of a region of a process, see window.c */
 };
 
 /* Why an access was refused, in the order in which it is checked. */

@@ -5,8 +5,9 @@
 #include "answered.h"
 
 /*
- * An index is 16 bits of one in the send queue, which holds what the answer to an earlier question
- * would complete: so it is not further back than the queue is deep.
+ * An answer has the lower 16 bits of an index in the send queue. A work request stays in the queue
+ * until it is answered, so the index is behind that of the last question by no more than the depth
+ * of the queue.
  */
 static_assert(SRN_MAX_QP_WR <= 32768);
 
@@ -67,7 +68,7 @@ static bool search_on(struct srn_sq *sq, struct search *s, u32 messages)
 }
 
 /**
- * srn_answered_last - the peer tells at the end how many messages it has placed
+ * srn_answered_final_report - the peer tells at the end how many messages it has placed
  * @qp: queue pair
  * @messages: number in this connection
  *
@@ -75,7 +76,7 @@ static bool search_on(struct srn_sq *sq, struct search *s, u32 messages)
  *
  * Context: the receiver.
  */
-void srn_answered_last(struct srn_qp *qp, u32 messages)
+void srn_answered_final_report(struct srn_qp *qp, u32 messages)
 {
 	struct srn_sq *sq = &qp->sq;
 	struct search s = { .index = READ_ONCE(sq->cons) };

@@ -9,7 +9,7 @@
 #include "qp.h"
 
 void srn_answered_up_to(struct srn_qp *qp, u16 index);
-void srn_answered_last(struct srn_qp *qp, u32 messages);
+void srn_answered_final_report(struct srn_qp *qp, u32 messages);
 bool srn_answered_refused(struct srn_qp *qp, const struct srn_rdmap_header *h, u8 status);
 
 #endif /* SRN_ANSWERED_H */

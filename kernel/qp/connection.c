@@ -245,7 +245,7 @@ static bool stop_stream(struct srn_qp *qp)
 			srn_state_fail(qp, IB_EVENT_QP_FATAL, NULL, NULL);
 	}
 	srn_stream_halt(&qp->stream);
-	srn_placed_last(qp, &last);
+	srn_placed_final_report(qp, &last);
 	if (qp->end_terminate)
 		put_terminate(qp, &last);
 	sock = srn_stream_stop(&qp->stream, &last);

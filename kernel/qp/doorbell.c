@@ -2,9 +2,9 @@
 /*
  * When a process has to tell the kernel that it has posted sends.
  *
- * Usually it rings at once, and the system call transmits what was posted. A process that streams
- * small messages one after the other would then spend its time on system calls, and TCP would spend
- * its time on packets of one message each. Such a stream is recognised by doorbells that follow
+ * Usually it rings at once, and the system call transmits what was posted. A process that posts
+ * a burst of small messages one by one would then spend its time on system calls, and TCP would
+ * spend its time on packets of one message each. A burst is recognised by doorbells that follow
  * each other quickly while the peer sends almost nothing but responses to Reads. The process may
  * then delay its next doorbell until it has nothing else to do, which the provider concludes from
  * an empty completion queue, or until there is a batch. The watch (watch.c) looks after a process
@@ -20,7 +20,7 @@
 
 #define MIN_STREAK	8
 #define MAX_STREAK	4096
-/* Streak that is wanted after a stream that waited for the watch most of the time. */
+/* Streak that is wanted after a burst that waited for the watch most of the time. */
 #define PACED_STREAK	32768
 #define MAX_LATE_BATCHES 4
 /* A batch of this many messages is worth the wait. */
@@ -59,11 +59,11 @@ bool srn_doorbell_rearm(struct srn_qp *qp)
 }
 
 /* Letting the process wait did not pay, or no longer does. Return: false, so it may not wait. */
-static bool end_stream(struct srn_doorbell *d)
+static bool end_burst(struct srn_doorbell *d)
 {
 	bool paid = d->batches > 2 * d->wanted;
 
-	/* Earlier streams that did not pay may have raised it. */
+	/* Earlier bursts that did not pay may have raised it. */
 	if (paid)
 		d->wanted = MIN_STREAK;
 	else if (d->wanted < MAX_STREAK)
@@ -89,17 +89,17 @@ static bool is_paced(struct srn_qp *qp, bool late)
 }
 
 /* Does a process that may wait make good use of that? */
-static bool still_streams(struct srn_qp *qp, u32 posted, bool quiet, bool late, bool waited)
+static bool burst_goes_on(struct srn_qp *qp, u32 posted, bool quiet, bool late, bool waited)
 {
 	struct srn_doorbell *d = &qp->doorbell;
 
 	if (!posted) {
-		/* A stream that has paid and pauses is a stream again with its next message. */
+		/* A burst that has paid and pauses goes on with its next message. */
 		d->wanted = d->batches ? 0 : max_t(u16, d->wanted, MIN_STREAK);
 		return false;
 	}
 	if (waited || !quiet)
-		return end_stream(d);
+		return end_burst(d);
 	if (is_paced(qp, late)) {
 		d->wanted = PACED_STREAK;
 		return false;
@@ -111,13 +111,13 @@ static bool still_streams(struct srn_qp *qp, u32 posted, bool quiet, bool late, 
 	}
 	/* One small batch is allowed: it may be the rest of a larger one. */
 	if (!d->batches || d->rest)
-		return end_stream(d);
+		return end_burst(d);
 	d->rest = true;
 	return true;
 }
 
-/* Has the process been streaming since the transmitter stopped last? */
-static bool streams(struct srn_qp *qp)
+/* Have the doorbells since the transmitter stopped last been those of a burst? */
+static bool is_in_burst(struct srn_qp *qp)
 {
 	struct srn_doorbell *d = &qp->doorbell;
 	/* Read in this order, so that there are never more responses than segments. */
@@ -151,7 +151,7 @@ static bool streams(struct srn_qp *qp)
 	d->responses = responses;
 	if (d->lazy) {
 		d->streak = 0;
-		return still_streams(qp, posted, quiet, late, waited);
+		return burst_goes_on(qp, posted, quiet, late, waited);
 	}
 	d->streak = posted && quick && quiet ? d->streak + 1 : 0;
 	WRITE_ONCE(d->batches, 0);
@@ -171,7 +171,7 @@ bool srn_doorbell_idle(struct srn_qp *qp)
 {
 	struct srn_doorbell *d = &qp->doorbell;
 
-	WRITE_ONCE(d->lazy, streams(qp));
+	WRITE_ONCE(d->lazy, is_in_burst(qp));
 	if (!d->lazy)
 		return srn_doorbell_rearm(qp);
 	WRITE_ONCE(qp->ctrl->sq_taken, d->taken);

@@ -22,7 +22,7 @@ struct srn_qp;
  * @taken: value of sq.prod at @idle_at
  * @received: number of segments received until @idle_at
  * @responses: number of segments of @received that were responses to Reads and atomics
- * @streak: number of doorbells in a row that looked like those of a stream
+ * @streak: number of doorbells in a row that looked like those of a burst
  * @wanted: value of @streak from which on the process may be lazy
  * @late_batches: number of recent batches that the watch transmitted, less those that it did not
  * @lazy: the process may wait with its next doorbell until there is a batch
@@ -48,14 +48,14 @@ struct srn_doorbell {
 	bool rest;
 };
 
-/* Longest time between two posts of a stream. */
-#define SRN_STREAM_GAP_NS (500 * NSEC_PER_USEC)
-/* A stream that has paid may pause for longer: its process turns to other queue pairs. */
-#define SRN_STREAM_PAUSE_NS (64 * NSEC_PER_MSEC)
+/* Longest time between two posts of a burst. */
+#define SRN_BURST_GAP_NS (500 * NSEC_PER_USEC)
+/* A burst that has paid may pause for longer: its process turns to other queue pairs. */
+#define SRN_BURST_PAUSE_NS (64 * NSEC_PER_MSEC)
 
 static inline u64 srn_doorbell_gap(const struct srn_doorbell *doorbell)
 {
-	return READ_ONCE(doorbell->batches) ? SRN_STREAM_PAUSE_NS : SRN_STREAM_GAP_NS;
+	return READ_ONCE(doorbell->batches) ? SRN_BURST_PAUSE_NS : SRN_BURST_GAP_NS;
 }
 
 void srn_doorbell_init(struct srn_qp *qp);

@@ -48,7 +48,7 @@ static void not_received(struct srn_qp *qp, u32 messages)
 {
 	/* Nothing else counts, and this does not come twice. */
 	qp->stream.rx_stopped = true;
-	srn_answered_last(qp, messages);
+	srn_answered_final_report(qp, messages);
 	/* One that was not signaled, and is complete: the next one tells. */
 	if (!srn_answered_refused(qp, NULL, IB_WC_RNR_RETRY_EXC_ERR))
 		srn_completion_flush_first_as(qp, IB_WC_RNR_RETRY_EXC_ERR);
@@ -87,7 +87,7 @@ bool srn_placed_received(struct srn_qp *qp)
 	if (!srn_greeting_take_placement(&qp->rx.greeting, h->stag, h->to, &p))
 		return false;
 	if (p.last)
-		srn_answered_last(qp, p.messages);
+		srn_answered_final_report(qp, p.messages);
 	if (p.limits)
 		srn_rnr_limit_told(qp, p.rnr_tries);
 	if (p.not_ready)
@@ -208,8 +208,8 @@ bool srn_placed_next(struct srn_qp *qp, struct srn_tx_msg *msg, bool idle)
 }
 
 /*
- * The final report goes to a peer that has asked. If this end would ask, so would the peer, and may
- * have had no time for it.
+ * The final report goes to a peer that has asked. It also goes to one that has not, if this end
+ * uses placed completions: the peer probably does so, too, and may have had no time to ask.
  */
 static bool owes_final_report(const struct srn_qp *qp)
 {
@@ -220,7 +220,7 @@ static bool owes_final_report(const struct srn_qp *qp)
 	       READ_ONCE(qp->tx.greeting) != SRN_GREETING_HELLO;
 }
 
-static void put_last(struct srn_qp *qp, u32 *stag, u64 *to)
+static void put_final_report(struct srn_qp *qp, u32 *stag, u64 *to)
 {
 	struct srn_placement p = { .last = true, .messages = READ_ONCE(qp->rx.placed) };
 
@@ -255,19 +255,19 @@ void srn_placed_close_next(struct srn_qp *qp, struct srn_tx_msg *msg)
 {
 	qp->tx.final_report_due = false;
 	srn_message_empty_write(qp, msg);
-	put_last(qp, &msg->stag, &msg->to);
+	put_final_report(qp, &msg->stag, &msg->to);
 }
 
 /**
- * srn_placed_last - tell the peer at the end what has been placed
+ * srn_placed_final_report - tell the peer at the end what has been placed
  * @qp: queue pair whose stream has been halted
  * @last: what is sent at the end
  *
  * Context: process.
  */
-void srn_placed_last(struct srn_qp *qp, struct srn_tx_last *last)
+void srn_placed_final_report(struct srn_qp *qp, struct srn_tx_last *last)
 {
 	last->write = owes_final_report(qp);
 	if (last->write)
-		put_last(qp, &last->stag, &last->to);
+		put_final_report(qp, &last->stag, &last->to);
 }

@@ -64,6 +64,6 @@ void srn_placed_asked(struct srn_qp *qp, u16 index);
 bool srn_placed_next(struct srn_qp *qp, struct srn_tx_msg *msg, bool idle);
 bool srn_placed_close(struct srn_qp *qp);
 void srn_placed_close_next(struct srn_qp *qp, struct srn_tx_msg *msg);
-void srn_placed_last(struct srn_qp *qp, struct srn_tx_last *last);
+void srn_placed_final_report(struct srn_qp *qp, struct srn_tx_last *last);
 
 #endif /* SRN_PLACED_H */

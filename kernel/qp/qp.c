@@ -191,7 +191,11 @@ int srn_qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
 {
 	struct srn_qp *qp = to_srn_qp(ibqp);
 
-	/* Another thread may poll the queues. But who loses its device wants to know what fails. */
+	/*
+	 * If the process itself destroys the queue pair, nobody wants its completions, although
+	 * another thread may still poll. If the process loses the device, it wants to know what
+	 * has failed.
+	 */
 	if (!qp->kernel && srn_owner_is_current(qp))
 		WRITE_ONCE(qp->forgotten, true);
 	srn_connection_abort(qp);

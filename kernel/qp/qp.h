@@ -45,12 +45,12 @@ struct srn_qp {
 	u32 rate_limit;			/* kbit/s, 0: none; conn_mutex */
 	spinlock_t state_lock;		/* protects what follows, up to end_term */
 	enum ib_qp_state state;
-	u32 access;			/* IB_ACCESS_REMOTE_* that peers are granted */
+	u32 access;			/* IB_ACCESS_REMOTE_* granted to peers; needs no lock */
 	struct srn_conn *conn;		/* referenced; state_lock */
 	struct srn_claim claim;		/* state_lock */
 	enum ib_event_type end_event;	/* raised once by end_work; 0: none */
 	bool end_terminate;		/* tell the peer */
-	bool peer_closed;
+	bool peer_closed;		/* its FIN has come; needs no lock */
 	bool ended;			/* stream stopped, queues flushed; state_lock */
 	struct srn_term_code end_term;
 	bool kernel;			/* it belongs to a kernel consumer */

@@ -19,8 +19,8 @@ enum srn_rtr {
 /* State of the transmitter. */
 struct srn_qp_tx {
 	bool sq_open;		/* the message in hand is that of sq.next */
-	bool answer_open;		/* the message in hand answers the request at inbound.cons */
-	bool answers_turn;		/* this turn is that of answers, if any wait */
+	bool response_open;	/* the message in hand answers the one at inbound.cons */
+	bool responses_turn;	/* this turn is that of responses, if any wait */
 	bool awaits_read;	/* the end of a Read or atomic kicks the transmitter */
 	bool write_sent;	/* the Immediate Data of a Write with Immediate comes next */
 	u8 greeting;		/* enum srn_greeting_kind that is to be sent */

@@ -12,7 +12,7 @@
 #include "rnr.h"
 
 /* What this end can do. */
-#define FEATURES	(SRN_FEATURE_LARGE_FPDUS | SRN_FEATURE_RNR | SRN_FEATURE_PLACED)
+#define FEATURES	(SRN_PEER_LARGE_FPDUS | SRN_PEER_RNR | SRN_PEER_PLACED)
 
 /* A HELLO comes first, or right behind the ready message. */
 #define FIRST_SEGMENTS	2
@@ -21,7 +21,7 @@ static void agree_on_rnr(struct srn_qp *qp)
 {
 	/* Kernel consumers have posted theirs before, and nobody would pay for what is kept. */
 	if (!qp->kernel && (qp->srq || qp->rq.depth) &&
-	    qp->rx.greeting.features & SRN_FEATURE_RNR)
+	    qp->rx.greeting.features & SRN_PEER_RNR)
 		srn_rnr_agree(qp);
 }
 
@@ -63,9 +63,9 @@ void srn_recognition_begin(struct srn_qp *qp, bool initiator, bool agreed)
 static void recognised(struct srn_qp *qp)
 {
 	srn_count(qp->dev->counters, SRN_COUNT_RECOGNISED);
-	if (qp->rx.greeting.features & SRN_FEATURE_LARGE_FPDUS)
+	if (qp->rx.greeting.features & SRN_PEER_LARGE_FPDUS)
 		srn_stream_allow_large_fpdus(&qp->stream);
-	if (qp->rx.greeting.features & SRN_FEATURE_PLACED && !qp->kernel &&
+	if (qp->rx.greeting.features & SRN_PEER_PLACED && !qp->kernel &&
 	    READ_ONCE(qp->dev->placed_completions)) {
 		srn_placed_await(qp);
 		srn_tx_kick_async(&qp->stream);

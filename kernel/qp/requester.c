@@ -52,7 +52,7 @@ void srn_requester_built(struct srn_stream *s)
 		/* Release: the receiver may look at what is before that. */
 		smp_store_release(&qp->sq.next, qp->sq.next + 1);
 	qp->tx.sq_open = false;
-	if (qp->tx.answer_open)
+	if (qp->tx.response_open)
 		srn_responder_sent(qp);
 }
 
@@ -278,8 +278,8 @@ static enum srn_tx_verdict tx_rtr(struct srn_qp *qp, struct srn_tx_msg *msg)
  * @msg: the message
  * @flushed: nothing waits in a batch
  *
- * Inbound Reads and atomics and the send queue take turns, so that neither starves the other, and
- * so do the peer's questions.
+ * Responses to the peer's Reads and atomics take turns with the send queue, so that neither starves
+ * the other. Answers to the peer's questions take turns with both.
  *
  * Context: the active transmitter, bottom halves disabled.
  */
@@ -297,13 +297,13 @@ enum srn_tx_verdict srn_requester_next(struct srn_stream *s, struct srn_tx_msg *
 	if (srn_placed_concerns(qp) && !qp->tx.write_sent && srn_placed_next(qp, msg, false))
 		return SRN_TX_MESSAGE;
 	answer = srn_responder_waits(qp);
-	qp->tx.answers_turn = !qp->tx.answers_turn;
-	if (answer && qp->tx.answers_turn)
+	qp->tx.responses_turn = !qp->tx.responses_turn;
+	if (answer && qp->tx.responses_turn)
 		return srn_responder_next(qp, msg);
 	verdict = tx_send_queue(qp, msg, flushed);
 	/* The send queue keeps its turn for after the flush, however many answers wait. */
 	if (verdict == SRN_TX_FLUSH)
-		qp->tx.answers_turn = !qp->tx.answers_turn;
+		qp->tx.responses_turn = !qp->tx.responses_turn;
 	if (verdict != SRN_TX_NONE && verdict != SRN_TX_WAIT)
 		return verdict;
 	if (answer)

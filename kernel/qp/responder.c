@@ -191,7 +191,7 @@ enum srn_tx_verdict srn_responder_next(struct srn_qp *qp, struct srn_tx_msg *msg
 {
 	struct srn_inbound *r = &qp->inbound.slots[qp->inbound.cons & (qp->inbound.depth - 1)];
 
-	qp->tx.answer_open = true;
+	qp->tx.response_open = true;
 	if (r->atomic) {
 		tx_atomic_response(qp, msg, r);
 		return SRN_TX_MESSAGE;
@@ -229,5 +229,5 @@ void srn_responder_sent(struct srn_qp *qp)
 {
 	/* The slot has been read before it is given back. */
 	smp_store_release(&qp->inbound.cons, qp->inbound.cons + 1);
-	qp->tx.answer_open = false;
+	qp->tx.response_open = false;
 }

@@ -102,8 +102,8 @@ static void stop_waiting(struct srn_qp *qp)
 }
 
 /*
- * The peer's program takes the oldest message for one that has not been received. What waits, and
- * what would have to wait behind it, is dropped.
+ * The oldest message has waited for as long as its sender allows, which is told so. This message is
+ * dropped, and so is whatever waits, or would have to wait, behind it.
  */
 static void refuse(struct srn_qp *qp)
 {

@@ -7,8 +7,8 @@
  * interrupt in 100 µs, would cost more than what it transmits. When the process rings for one of
  * them and has nothing left to poll, the doorbell also transmits what is left in the others; the
  * timer has work only if no doorbell comes. While the timer finds no work, its period grows. So the
- * last message of a stream is late by twice MAX_PERIOD_NS at most: the first look sees it, and the
- * second one transmits it. A stream that needs the timer each time keeps the period short, and
+ * last message of a burst is late by twice MAX_PERIOD_NS at most: the first look sees it, and the
+ * second one transmits it. A burst that needs the timer each time keeps the period short, and
  * waits for three times LATE_NS at most. If there are more queue pairs than MAX_LOOKS, the timer
  * looks at that many each time, in turn.
  *
@@ -31,7 +31,7 @@
 /* Most late queue pairs that the timer kicks at once: their tasklets run one after the other. */
 #define MAX_LATE	16
 
-/* Has the process paused for longer than a stream does? */
+/* Has the process paused for longer than within a burst? */
 static bool has_paused(const struct srn_qp *qp, u64 now)
 {
 	s64 since = now - READ_ONCE(qp->doorbell.idle_at);
@@ -81,7 +81,7 @@ static bool look_after(struct srn_watch *watch, struct srn_qp *qp, u64 now)
 		return false;
 	}
 	WRITE_ONCE(qp->doorbell.late, late);
-	/* The transmitter sends what is left, and ends the stream or adds it to the watch again. */
+	/* The transmitter sends what is left, and ends the burst or adds it to the watch again. */
 	remove_locked(watch, qp);
 	srn_tx_kick_async(&qp->stream);
 	return late;

@@ -9,7 +9,10 @@
 /* The shortest time for which sends wait, whatever the program has set. */
 #define MIN_PATIENCE	(5 * HZ)
 
-/* As InfiniBand's: so long without an answer, so many times; but 5 seconds at least. */
+/*
+ * InfiniBand sends again after 4.096 us * 2^timeout without an answer, or after up to four times as
+ * long, and retry_cnt times. This takes the longest time, and MIN_PATIENCE at least.
+ */
 static unsigned long patience(const struct srn_raw *raw)
 {
 	u64 ns = 4ULL * 4096 << raw->attr.timeout;

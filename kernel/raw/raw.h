@@ -20,8 +20,8 @@
  * The queue pair is in RTR until it is connected, and in RTS from then on, as with rdma_cm. What
  * the program has made of it is @rts, and that is what ibv_query_qp() tells.
  *
- * Lock order: listeners_mutex (listener.c), raw->lock, qp->conn_mutex. Whoever closes a listener
- * waits for its work, which takes the second one.
+ * Lock order: listeners_mutex (listener.c), raw->lock, qp->conn_mutex. A listener is closed without
+ * raw->lock, since that waits for the listener's work, which takes raw->lock.
  */
 #ifndef SRN_RAW_H
 #define SRN_RAW_H

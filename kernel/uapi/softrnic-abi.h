@@ -120,7 +120,7 @@ struct srn_uresp_create_srq {
 
 struct srn_uresp_create_qp {
 	struct srn_mapping map;	/* struct srn_qp_ctrl, send WQEs, receive WQEs */
-	__u32 sq_depth;		/* 0: no such queue */
+	__u32 sq_depth;		/* at least 1 */
 	__u32 sq_offset;
 	__u32 sq_stride;
 	__u32 sq_max_sge;
@@ -262,9 +262,10 @@ enum srn_qp_hint {
 };
 
 /*
- * Values of srn_qp_ctrl.sq_kick. With SRN_KICK_LAZY the user may ring now, or when it
- * has nothing else to do or has posted a batch; in the end the kernel looks by itself.
- * sq_taken is then the producer index up to which it has, at least.
+ * Values of srn_qp_ctrl.sq_kick: whether the kernel wants a doorbell. With SRN_KICK_LAZY
+ * the user may delay it until it has nothing else to do, or has posted a batch; the kernel
+ * looks at the ring by itself in the end. As long as the word is SRN_KICK_LAZY, the kernel
+ * has taken at least all work requests in front of sq_taken.
  */
 enum srn_kick {
 	SRN_KICK_NOT = 0,

@@ -152,7 +152,7 @@ bool srn_greeting_take_placement(const struct srn_greeting *g, u32 stag, u64 to,
 	u32 kind = stag & ~MAGIC_MASK;
 
 	if ((stag & MAGIC_MASK) != MAGIC || !is_placement(kind) ||
-	    !(g->features & SRN_FEATURE_PLACED) || g->expected == SRN_GREETING_HELLO ||
+	    !(g->features & SRN_PEER_PLACED) || g->expected == SRN_GREETING_HELLO ||
 	    to >> 32 != placement_proof(g))
 		return false;
 	*p = (struct srn_placement) {

@@ -28,9 +28,9 @@
 #include "platform.h"
 
 /* Features that a softrnic may offer. */
-#define SRN_FEATURE_LARGE_FPDUS	0x0001	/* it receives FPDUs that exceed a TCP segment */
-#define SRN_FEATURE_RNR		0x0002	/* its messages may wait for a receive */
-#define SRN_FEATURE_PLACED	0x0004	/* it tells what it has placed */
+#define SRN_PEER_LARGE_FPDUS	0x0001	/* it receives FPDUs that exceed a TCP segment */
+#define SRN_PEER_RNR		0x0002	/* its messages may wait for a receive */
+#define SRN_PEER_PLACED	0x0004	/* it tells what it has placed */
 
 /* What a Write without payload says to a softrnic. */
 enum srn_greeting_kind {
@@ -49,8 +49,8 @@ struct srn_greeting {
 };
 
 /*
- * A question about what the other end has placed, an answer, or both; or one of the other three,
- * alone.
+ * A message about what has been placed. It is a question, an answer, or both (@asks, @answers); or
+ * it is exactly one of @last, @not_ready and @limits.
  */
 struct srn_placement {
 	bool asks;

@@ -121,8 +121,8 @@ TEST_F(Greeting, OneThatDoesNotTakePartExpectsNothing) {
 class Placement : public ::testing::Test {
 protected:
     Placement() {
-        srn_greeting_begin(&initiator, true, SRN_FEATURE_PLACED, initiator_nonce);
-        srn_greeting_begin(&responder, false, SRN_FEATURE_PLACED, responder_nonce);
+        srn_greeting_begin(&initiator, true, SRN_PEER_PLACED, initiator_nonce);
+        srn_greeting_begin(&responder, false, SRN_PEER_PLACED, responder_nonce);
     }
 
     void greet() {
