@@ -5,6 +5,7 @@
 #include <linux/log2.h>
 
 #include "fastreg.h"
+#include "mr.h"
 
 /**
  * srn_fastreg_register - execute a fast registration

@@ -55,7 +55,7 @@ struct srn_mem {
 	u64 length;
 	u64 first;		/* offset of @iova in blocks[0] */
 	u64 *blocks;		/* kernel addresses of 1 << block_shift bytes each */
-	atomic_t accesses;
+	atomic_t accesses;	/* those that are open, see srn_mem_begin() */
 
 	u32 num_blocks;
 	u32 max_blocks;		/* fast registration: room in @blocks */
@@ -74,26 +74,6 @@ struct srn_mem {
 	u32 qpn;		/* the only queue pair that it serves, 0: all of the PD */
 	struct srn_mem *region;	/* region of a window, whose @windows counts it; or NULL */
 };
-
-struct srn_mr {
-	struct ib_mr ibmr;
-	struct srn_mem *mem;
-};
-
-static inline struct srn_mr *to_srn_mr(struct ib_mr *ibmr)
-{
-	return container_of(ibmr, struct srn_mr, ibmr);
-}
-
-struct srn_mw {
-	struct ib_mw ibmw;
-	struct srn_mem *mem;
-};
-
-static inline struct srn_mw *to_srn_mw(struct ib_mw *ibmw)
-{
-	return container_of(ibmw, struct srn_mw, ibmw);
-}
 
 /* The scatter/gather key of kernel consumers that names all memory. */
 #define SRN_LOCAL_DMA_LKEY	0

@@ -7,6 +7,18 @@
 
 #include <rdma/ib_verbs.h>
 
+struct srn_mem;
+
+struct srn_mr {
+	struct ib_mr ibmr;
+	struct srn_mem *mem;
+};
+
+static inline struct srn_mr *to_srn_mr(struct ib_mr *ibmr)
+{
+	return container_of(ibmr, struct srn_mr, ibmr);
+}
+
 struct ib_mr *srn_mr_get_dma(struct ib_pd *pd, int access);
 struct ib_mr *srn_mr_reg_user(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access,
 			      struct ib_udata *udata);

@@ -4,6 +4,7 @@
  */
 #include "../memory/fastreg.h"
 #include "../memory/invalidate.h"
+#include "../memory/mr.h"
 #include "../memory/window.h"
 #include "../stream/tx.h"
 #include "completion.h"
