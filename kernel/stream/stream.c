@@ -150,8 +150,12 @@ void srn_stream_allow_large_fpdus(struct srn_stream *s)
 }
 
 /**
- * srn_stream_detach - undo srn_stream_attach()
+ * srn_stream_detach - take a stream's socket away again
  * @s: stream that was not started
+ *
+ * The socket stays charged, and has the options of a stream: its owner aborts it.
+ *
+ * Context: process.
  */
 void srn_stream_detach(struct srn_stream *s)
 {
