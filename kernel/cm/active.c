@@ -33,10 +33,15 @@ static enum srn_counter failure_counter(const struct srn_ep *ep, int status)
 	}
 }
 
+static void count_failure(const struct srn_ep *ep, int status)
+{
+	srn_count(ep->dev->counters, failure_counter(ep, status));
+}
+
 /* The attempt to connect has failed. Context: ep->lock held. */
 static void connect_failed(struct srn_ep *ep, int status)
 {
-	srn_count(ep->dev->counters, failure_counter(ep, status));
+	count_failure(ep, status);
 	srn_report_ended(ep, status, false);
 }
 
@@ -169,7 +174,7 @@ static void refuse_reply(struct srn_ep *ep, u8 ecode)
 	iov.iov_base = fpdu;
 	iov.iov_len = srn_frame_terminate(&framer, fpdu, payload, len);
 	kernel_sendmsg(ep->sock, &msg, &iov, 1, iov.iov_len);
-	srn_count(ep->dev->counters, SRN_COUNT_CONNECT_FAILURES);
+	count_failure(ep, -EPROTO);
 	srn_report_ended(ep, -EPROTO, true);
 }
 
@@ -378,7 +383,7 @@ int srn_active_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 	if (!ret) {
 		ret = first_connect(ep);
 		if (ret)
-			srn_count(dev->counters, failure_counter(ep, connect_status(ret)));
+			count_failure(ep, connect_status(ret));
 	}
 	if (!ret)
 		ret = srn_report_connecting(ep);

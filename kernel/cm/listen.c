@@ -158,8 +158,17 @@ static struct srn_tcp_port *port_get(struct net *net, const struct sockaddr_stor
 	return port;
 }
 
-static void port_free(struct srn_tcp_port *port)
+/* Let go of ports_mutex, and close the port if nobody listens there. Context: open_mutex held. */
+static void port_release(struct srn_tcp_port *port)
 {
+	bool unused = list_empty(&port->listeners);
+
+	lockdep_assert_held(&open_mutex);
+	if (unused)
+		list_del(&port->node);
+	mutex_unlock(&ports_mutex);
+	if (!unused)
+		return;
 	srn_acceptor_close(&port->acceptor);
 	kfree(port);
 }
@@ -184,7 +193,6 @@ static void port_leave(struct srn_ep *ep)
 {
 	struct srn_tcp_port *port = ep->port;
 	struct member *m, *tmp;
-	bool unused;
 
 	if (!port)
 		return;
@@ -196,12 +204,7 @@ static void port_leave(struct srn_ep *ep)
 			kfree(m);
 		}
 	}
-	unused = list_empty(&port->listeners);
-	if (unused)
-		list_del(&port->node);
-	mutex_unlock(&ports_mutex);
-	if (unused)
-		port_free(port);
+	port_release(port);
 	mutex_unlock(&open_mutex);
 	ep->port = NULL;
 }
@@ -210,22 +213,16 @@ static void port_leave(struct srn_ep *ep)
 static int listen_at_port(struct srn_ep *ep, const struct iw_cm_id *cm_id)
 {
 	struct srn_tcp_port *port;
-	bool unused = false;
 	int ret;
 
-	lockdep_assert_held(&open_mutex);
 	mutex_lock(&ports_mutex);
 	port = port_get(ep->dev->net, &cm_id->local_addr, cm_id->afonly, srn_ep_handshakes(ep));
-	ret = PTR_ERR_OR_ZERO(port);
-	if (!ret) {
-		ret = port_join(port, ep);
-		unused = list_empty(&port->listeners);
-		if (unused)
-			list_del(&port->node);
+	if (IS_ERR(port)) {
+		mutex_unlock(&ports_mutex);
+		return PTR_ERR(port);
 	}
-	mutex_unlock(&ports_mutex);
-	if (unused)
-		port_free(port);
+	ret = port_join(port, ep);
+	port_release(port);
 	return ret;
 }
 

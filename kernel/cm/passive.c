@@ -136,14 +136,14 @@ static void passive_work(struct srn_ep *ep)
 		return;
 	if (time_after_eq(jiffies, ep->deadline)) {
 		drop(ep, ep->id ? "its program did not take requests in time" :
-				  "no request in time");
+				  srn_handshake_no_request(-EAGAIN));
 		return;
 	}
 	ret = srn_handshake_read(&ep->peer, ep->sock, false);
 	if (!ret)
 		handle_request(ep);
 	else if (ret != -EAGAIN)
-		drop(ep, ret == -EPROTO ? "not an MPA request" : "closed too early");
+		drop(ep, srn_handshake_no_request(ret));
 }
 
 static void passive_qp_ended(struct srn_ep *ep)

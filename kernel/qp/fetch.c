@@ -8,6 +8,15 @@
 #include "fetch.h"
 #include "state.h"
 
+/* A slot still has what was known of an earlier work request. */
+static void forget_earlier(struct srn_send *send)
+{
+	send->length = 0;
+	send->status = IB_WC_SUCCESS;
+	send->finished = false;
+	send->mr = NULL;
+}
+
 /*
  * Copy one WQE out of memory that its process may be changing. Only the copy is
  * looked at from here on. Return: 0, or -EINVAL if it is not a valid WQE.
@@ -18,10 +27,7 @@ static int fetch_copy(const struct srn_sq *sq, const struct srn_send_wqe *from,
 	struct srn_send_wqe *wqe = &send->wqe;
 	u32 tail;
 
-	send->length = 0;
-	send->status = IB_WC_SUCCESS;
-	send->finished = false;
-	send->mr = NULL;
+	forget_earlier(send);
 	memcpy(wqe, from, SRN_SEND_WQE_HEADER);
 	/* Keep the compiler from reading the lengths below from the ring again. */
 	barrier();
@@ -260,10 +266,7 @@ int srn_fetch_post(struct srn_qp *qp, const struct ib_send_wr *wr)
 	if (sq->prod - sq->cons >= sq->capacity)
 		return -ENOMEM;
 	send = srn_sq_slot(sq, sq->prod);
-	send->length = 0;
-	send->status = IB_WC_SUCCESS;
-	send->finished = false;
-	send->mr = NULL;
+	forget_earlier(send);
 	send->wqe.wr_id = wr->wr_id;
 	send->wqe.opcode = opcode;
 	send->wqe.flags = kernel_flags(sq, wr->send_flags);

@@ -123,14 +123,6 @@ static void guest_comes(struct srn_acceptor *a, struct socket *sock)
 	srn_sock_hook(sock->sk, &hooks, l);
 }
 
-/* @ret: what reading its request has returned. */
-static const char *why_without_request(int ret)
-{
-	if (ret == -EAGAIN)
-		return "no request in time";
-	return ret == -EPROTO ? "not an MPA request" : "closed too early";
-}
-
 /* Return: jiffies until the guest has to be looked at again; 0 if it is done with. */
 static unsigned long serve(struct srn_raw_listener *l, struct guest *g)
 {
@@ -144,7 +136,7 @@ static unsigned long serve(struct srn_raw_listener *l, struct guest *g)
 	if (ret == -EAGAIN && left)
 		return left;
 	if (ret) {
-		refuse(l, why_without_request(ret));
+		refuse(l, srn_handshake_no_request(ret));
 		return 0;
 	}
 	srn_sock_unhook(g->sock->sk);

@@ -81,6 +81,19 @@ int srn_handshake_read(struct srn_handshake *h, struct socket *sock, bool reply)
 }
 
 /**
+ * srn_handshake_no_request - why a connection is dropped that has made no request
+ * @ret: what srn_handshake_read() has returned; -EAGAIN if the time is up
+ *
+ * Return: reason, for the log.
+ */
+const char *srn_handshake_no_request(int ret)
+{
+	if (ret == -EAGAIN)
+		return "no request in time";
+	return ret == -EPROTO ? "not an MPA request" : "closed too early";
+}
+
+/**
  * srn_handshake_send - send our set-up frame
  * @sock: connected socket, on which nothing was sent before, so there is room
  * @frame: what to say

@@ -20,6 +20,7 @@ struct srn_handshake {
 int srn_handshake_init(struct srn_handshake *h, gfp_t gfp);
 void srn_handshake_exit(struct srn_handshake *h);
 int srn_handshake_read(struct srn_handshake *h, struct socket *sock, bool reply);
+const char *srn_handshake_no_request(int ret);
 int srn_handshake_send(struct socket *sock, const struct srn_mpa_frame *frame, const void *data,
 		       u32 len);
 u8 *srn_handshake_private(const struct srn_handshake *h, u32 *len);

@@ -65,6 +65,12 @@ dummy_link()
 	rdma link add srn0 type "$SRN_LINK_TYPE" netdev dummy0 && wait_ready srn0
 }
 
+# network_counter NAMESPACE NAME: of the network stack, such as TcpExtListenOverflows.
+network_counter()
+{
+	ip netns exec "$1" nstat -asz "$2" | awk -v name="$2" '$1 == name { print $2 }'
+}
+
 # wait_until SECONDS COMMAND…: until the command succeeds.
 wait_until()
 {

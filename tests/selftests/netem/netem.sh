@@ -95,14 +95,9 @@ crc_errors()
 	dmesg | grep -c 'ended by Terminate: layer 2, type 0, code 0x02'
 }
 
-counter()
-{
-	ip netns exec "$1" nstat -asz "$2" | awk -v name="$2" '$1 == name { print $2 }'
-}
-
 bad_checksums()
 {
-	echo $(($(counter a TcpInCsumErrors) + $(counter b TcpInCsumErrors)))
+	echo $(($(network_counter a TcpInCsumErrors) + $(network_counter b TcpInCsumErrors)))
 }
 
 steady_over()

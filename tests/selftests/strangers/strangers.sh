@@ -40,17 +40,12 @@ served_beside_idle()
 	return "$status"
 }
 
-# Connections that TCP ignored at first, since too many waited to be accepted.
-ignored_by_tcp()
-{
-	in_b nstat -asz TcpExtListenOverflows | awk '/ListenOverflows/ { print $2 }'
-}
-
-# The backlog of rping is 3, and fifty come at once.
+# TCP ignores connections at first if too many wait to be accepted. The backlog of rping is 3, and
+# fifty come at once.
 none_came_twice()
 {
 	local ignored
-	ignored=$(ignored_by_tcp) && [[ -n $ignored ]] || return
+	ignored=$(network_counter b TcpExtListenOverflows) && [[ -n $ignored ]] || return
 	echo "$ignored times"
 	((ignored == 0))
 }

@@ -7,10 +7,6 @@
 namespace wirepeer {
 namespace {
 
-std::string device_name() {
-    return std::string(arena::get().domain().context().name());
-}
-
 session_options options_for(const agreement& a, std::uint32_t posted, int mss) {
     session_options options = usual_options(a.peer);
     options.frame.crc = a.crc;
@@ -25,6 +21,10 @@ session_options options_for(const agreement& a, std::uint32_t posted, int mss) {
 }
 
 }  // namespace
+
+std::string device_name() {
+    return std::string(arena::get().domain().context().name());
+}
 
 link_setting::link_setting(const std::string& name, bool value)
     : support::link_setting(device_name(), name, value) {}

@@ -11,6 +11,9 @@
 
 namespace wirepeer {
 
+/// Of the verbs side's link.
+std::string device_name();
+
 /// A setting of the verbs side's link.
 class link_setting : public support::link_setting {
 public:

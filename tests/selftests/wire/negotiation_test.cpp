@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "frames.hpp"
+#include "framing.hpp"
 #include "link_counter.hpp"
 #include "session.hpp"
 
@@ -291,8 +292,7 @@ const refused_reply refused_replies[] = {
 /// numbers are up to 10 ms old.
 std::uint64_t failed_connects() {
     std::this_thread::sleep_for(20ms);
-    return support::link_counter(std::string(arena::get().domain().context().name()),
-                                 "connect_failures");
+    return support::link_counter(device_name(), "connect_failures");
 }
 
 class RefusedReply : public ::testing::TestWithParam<refused_reply> {};
