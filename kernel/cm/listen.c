@@ -14,6 +14,7 @@
 #include "../stream/acceptor.h"
 #include "../stream/charge.h"
 #include "../stream/sock.h"
+#include "conn_req.h"
 #include "ep.h"
 #include "listen.h"
 #include "passive.h"
@@ -308,7 +309,7 @@ int srn_listen_destroy(struct iw_cm_id *cm_id)
 	mutex_lock(&ep->lock.mutex);
 	srn_ep_close(ep, false);
 	srn_ep_unlock(ep);
-	srn_report_listener_gone(ep);
+	srn_conn_req_listener_gone(ep);
 	srn_ep_put(ep);
 	return 0;
 }

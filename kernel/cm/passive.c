@@ -9,6 +9,7 @@
 #include "../stream/service.h"
 #include "../stream/sock.h"
 #include "claim.h"
+#include "conn_req.h"
 #include "passive.h"
 #include "report.h"
 
@@ -65,7 +66,7 @@ static int report_request(struct srn_ep *ep)
 	mutex_lock_nested(&listener->lock.mutex, SINGLE_DEPTH_NESTING);
 	ep->state = SRN_EP_REQUESTED;
 	srn_ep_set_deadline(ep, FORWARD_TIMEOUT);
-	ret = listener->state == SRN_EP_LISTENING ? srn_report_request(ep) : -ECONNABORTED;
+	ret = listener->state == SRN_EP_LISTENING ? srn_conn_req_report(ep) : -ECONNABORTED;
 	if (ret) {
 		ep->state = SRN_EP_WAIT_REQUEST;
 		ep->deadline = deadline;

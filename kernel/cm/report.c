@@ -37,53 +37,15 @@
 
 #include "claim.h"
 #include "cm_trace.h"
+#include "conn_req.h"
+#include "event.h"
 #include "report.h"
-
-/* The core keeps the length of private data in a u8. */
-#define MAX_PRIVATE	U8_MAX
+#include "reporter.h"
 
 /* A CLOSE does not need its address fields: they carry a reject's private data, in two parts. */
 #define PRIVATE_PART	sizeof(struct sockaddr_storage)
 
-static_assert(2 * PRIVATE_PART >= MAX_PRIVATE);
-
-static void *private_data(const struct srn_ep *ep, u8 *len)
-{
-	u32 all;
-	u8 *data = srn_handshake_private(&ep->peer, &all);
-
-	*len = min_t(u32, all, MAX_PRIVATE);
-	return data;
-}
-
-static void event_address(struct sockaddr_storage *to, const union srn_address *known,
-			  const struct sockaddr_storage *asked_for)
-{
-	if (known->family)
-		memcpy(to, known, sizeof(*known));
-	else
-		*to = *asked_for;
-}
-
-/* In the core's events ird is what the consumer may initiate, and ord what it must serve. */
-static void event_init(const struct srn_ep *ep, const struct iw_cm_id *cm_id,
-		       struct iw_cm_event *event, enum iw_cm_event_type type, int status)
-{
-	*event = (struct iw_cm_event) {
-		.event = type, .status = status, .ird = ep->ord, .ord = ep->ird,
-	};
-	event_address(&event->local_addr, &ep->local, &cm_id->local_addr);
-	event_address(&event->remote_addr, &ep->remote, &cm_id->remote_addr);
-}
-
-static int event_send(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_cm_event *event)
-{
-	int ret = cm_id->event_handler(cm_id, event);
-
-	if (ret)
-		srn_ep_notice(ep, "no room for a connection event\n");
-	return ret;
-}
+static_assert(2 * PRIVATE_PART >= SRN_EVENT_MAX_PRIVATE);
 
 static void core_took_it(struct srn_ep *ep)
 {
@@ -94,78 +56,6 @@ static void core_took_it(struct srn_ep *ep)
 	wake_up_var(&ep->core_knows);
 	srn_reporter_queue(ep->reporter, &ep->report);
 	srn_ep_put(ep);
-}
-
-/*
- * The request is queued under the lock, so that the link is still there: whoever destroys the
- * listener may refuse the request as soon as it can be found. Return: true if the listener stays
- * until listener_told(), which follows request_is_ours().
- */
-static bool listener_will_be_told(struct srn_ep *ep)
-{
-	struct srn_ep *listener = ep->listener;
-	bool ok;
-
-	spin_lock_bh(&listener->dev->lock);
-	ok = READ_ONCE(listener->state) == SRN_EP_LISTENING;
-	if (ok) {
-		list_add_tail(&ep->unreported_node, &listener->unreported);
-		listener->num_unreported++;
-		srn_reporter_queue_locked(ep->reporter, &ep->report);
-	}
-	spin_unlock_bh(&listener->dev->lock);
-	return ok;
-}
-
-/* Return: true if the caller, and nobody else, reports the request. */
-static bool request_is_ours(struct srn_ep *ep)
-{
-	bool ours;
-
-	spin_lock_bh(&ep->dev->lock);
-	ours = !list_empty(&ep->unreported_node);
-	list_del_init(&ep->unreported_node);
-	spin_unlock_bh(&ep->dev->lock);
-	return ours;
-}
-
-/* Return: an endpoint with a reference, or NULL if there is none. */
-static struct srn_ep *find_unreported(struct srn_ep *listener)
-{
-	struct srn_ep *ep;
-
-	spin_lock_bh(&listener->dev->lock);
-	ep = list_first_entry_or_null(&listener->unreported, struct srn_ep, unreported_node);
-	if (ep)
-		srn_ep_get(ep);
-	spin_unlock_bh(&listener->dev->lock);
-	return ep;
-}
-
-static void listener_told(struct srn_ep *listener)
-{
-	spin_lock_bh(&listener->dev->lock);
-	/* Release: the consumer's handler has returned. Pairs with srn_report_listener_gone(). */
-	smp_store_release(&listener->num_unreported, listener->num_unreported - 1);
-	spin_unlock_bh(&listener->dev->lock);
-	/* A waiter that wake_up_var() does not see yet will see the new num_unreported. */
-	smp_mb();
-	wake_up_var(&listener->num_unreported);
-}
-
-/* The listener's consumer will be told of the request; until then the new id is ours. */
-static int forward_request(struct iw_cm_id *cm_id)
-{
-	struct srn_ep *ep = srn_ep_find_request(cm_id);
-	int ret;
-
-	if (!ep)
-		return -ECONNRESET;
-	WRITE_ONCE(ep->forwarded, true);
-	ep->request = cm_id;
-	ret = listener_will_be_told(ep) ? 0 : -ECONNABORTED;
-	srn_ep_put(ep);
-	return ret;
 }
 
 /* A CLOSE without a status ends a connection; one with a status ends an attempt to connect. */
@@ -193,7 +83,7 @@ static int forward(struct iw_cm_id *cm_id, struct iw_cm_event *event)
 {
 	switch (event->event) {
 	case IW_CM_EVENT_CONNECT_REQUEST:
-		return forward_request(cm_id);
+		return srn_conn_req_forward(cm_id);
 	case IW_CM_EVENT_CONNECT_REPLY:
 	case IW_CM_EVENT_ESTABLISHED:
 		core_took_it(event->provider_data);
@@ -215,38 +105,13 @@ void srn_report_init(struct srn_ep *ep)
 	ep->cm_id->cm_handler = forward;
 }
 
-/**
- * srn_report_request - tell the core, and the listener's consumer, of a request
- * @ep: endpoint; the consumer's decision names it by its number in dev->requests
- *
- * If the core has no memory when it takes the event from its queue it drops the event, and the
- * consumer never hears of the request. ep->forwarded says whether the core has taken it.
- *
- * Context: process, ep->lock and that of its listener held.
- *
- * Return: 0, or -ENOMEM if there is no room for the request now: the core queues only as many
- * requests as the consumer has asked for, and so does the consumer's reporter.
- */
-int srn_report_request(struct srn_ep *ep)
-{
-	struct iw_cm_id *cm_id = ep->listener->cm_id;
-	struct iw_cm_event event;
-
-	if (READ_ONCE(ep->listener->num_unreported) >= ep->listener->backlog)
-		return -ENOMEM;
-	event_init(ep, cm_id, &event, IW_CM_EVENT_CONNECT_REQUEST, 0);
-	event.provider_data = (void *)(uintptr_t)ep->id;
-	trace_srn_cm_event(ep, &event);
-	return event_send(ep, cm_id, &event);
-}
-
 /* The core cannot drop this event, since nobody can destroy the id before it has been taken. */
 static int send_and_be_told(struct srn_ep *ep, struct iw_cm_event *event)
 {
 	int ret;
 
 	event->provider_data = srn_ep_get(ep);
-	ret = event_send(ep, ep->cm_id, event);
+	ret = srn_event_send(ep, ep->cm_id, event);
 	if (ret)
 		srn_ep_put(ep);
 	return ret;
@@ -265,7 +130,7 @@ int srn_report_connecting(struct srn_ep *ep)
 	struct iw_cm_event event;
 	int ret;
 
-	event_init(ep, ep->cm_id, &event, IW_CM_EVENT_CONNECT_REPLY, 0);
+	srn_event_init(ep, ep->cm_id, &event, IW_CM_EVENT_CONNECT_REPLY);
 	event.local_addr = ep->cm_id->local_addr;
 	event.remote_addr = ep->cm_id->remote_addr;
 	srn_report_init(ep);
@@ -285,7 +150,7 @@ void srn_report_accepted(struct srn_ep *ep)
 {
 	struct iw_cm_event event;
 
-	event_init(ep, ep->cm_id, &event, IW_CM_EVENT_ESTABLISHED, 0);
+	srn_event_init(ep, ep->cm_id, &event, IW_CM_EVENT_ESTABLISHED);
 	WRITE_ONCE(ep->tell_connected, true);
 	srn_report_init(ep);
 	/* There is room: the core reserves some for each event of a connection. */
@@ -345,58 +210,6 @@ int srn_report_settle(struct srn_ep *ep, int ret)
 	return ret;
 }
 
-/*
- * The consumer of the listener gets the request with its private data, and with the addresses that
- * the connection really has: any process can make the core believe in different ones.
- */
-static void tell_request(struct srn_ep *ep)
-{
-	struct srn_ep *listener = ep->listener;
-	struct iw_cm_event event;
-	int ret = -ECONNABORTED;
-	struct iw_cm_id *cm_id;
-
-	if (!request_is_ours(ep))
-		return;
-	cm_id = ep->request;
-	if (READ_ONCE(listener->state) == SRN_EP_LISTENING &&
-	    READ_ONCE(ep->state) == SRN_EP_REQUESTED) {
-		event_init(ep, cm_id, &event, IW_CM_EVENT_CONNECT_REQUEST, 0);
-		event.provider_data = cm_id->provider_data;
-		event.private_data = private_data(ep, &event.private_data_len);
-		ret = listener->consumer(cm_id, &event);
-		kfree(xchg(&ep->peer.in, NULL));
-	}
-	if (ret) {
-		iw_cm_reject(cm_id, NULL, 0);
-		iw_destroy_cm_id(cm_id);
-	}
-	listener_told(listener);
-}
-
-/**
- * srn_report_listener_gone - wait until nothing more is reported to a listener's consumer
- * @listener: endpoint, CLOSED
- *
- * Requests that the consumer has not been told of are refused here, not by the reporter. It may be
- * reporting another connection, for which the consumer may need a lock that our caller holds:
- * NVMe's target does so when a port is removed.
- *
- * Context: process; sleeps. The caller holds no lock that the consumer's request handler takes.
- */
-void srn_report_listener_gone(struct srn_ep *listener)
-{
-	struct srn_ep *ep;
-
-	while ((ep = find_unreported(listener))) {
-		tell_request(ep);
-		srn_ep_put(ep);
-		cond_resched();
-	}
-	/* Acquire: pairs with listener_told(). */
-	wait_var_event(&listener->num_unreported, !smp_load_acquire(&listener->num_unreported));
-}
-
 /* The consumer's handler has returned an error, which asks for its id to be destroyed. */
 static void destroy_unwanted(struct srn_ep *ep, struct iw_cm_id *cm_id)
 {
@@ -415,15 +228,15 @@ static void tell_connected(struct srn_ep *ep)
 
 	if (!srn_claim_begin(ep))
 		return;
-	event_init(ep, cm_id, &event,
-		   ep->listener ? IW_CM_EVENT_ESTABLISHED : IW_CM_EVENT_CONNECT_REPLY, 0);
+	srn_event_init(ep, cm_id, &event,
+		       ep->listener ? IW_CM_EVENT_ESTABLISHED : IW_CM_EVENT_CONNECT_REPLY);
 	trace_srn_cm_event(ep, &event);
 	if (!ep->listener) {
 		cm_id->m_local_addr = event.local_addr;
 		cm_id->m_remote_addr = event.remote_addr;
 		event.local_addr = cm_id->local_addr;
 		event.remote_addr = cm_id->remote_addr;
-		event.private_data = private_data(ep, &event.private_data_len);
+		event.private_data = srn_event_private(ep, &event.private_data_len);
 	}
 	ret = ep->consumer(cm_id, &event);
 	kfree(xchg(&ep->peer.in, NULL));
@@ -441,13 +254,13 @@ static void tell_process_of_end(struct srn_ep *ep)
 
 	if (!srn_claim_begin(ep))
 		return;
-	event_init(ep, cm_id, &event, IW_CM_EVENT_CLOSE, 0);
+	srn_event_init(ep, cm_id, &event, IW_CM_EVENT_CLOSE);
 	if (ep->status) {
 		event.event = IW_CM_EVENT_CONNECT_REPLY;
 		event.status = ep->status;
 		event.local_addr = cm_id->local_addr;
 		event.remote_addr = cm_id->remote_addr;
-		event.private_data = private_data(ep, &event.private_data_len);
+		event.private_data = srn_event_private(ep, &event.private_data_len);
 	}
 	trace_srn_cm_event(ep, &event);
 	ret = ep->consumer(cm_id, &event);
@@ -463,20 +276,20 @@ static void tell_core_of_end(struct srn_ep *ep)
 	void *data;
 	u8 len;
 
-	event_init(ep, ep->cm_id, &event, IW_CM_EVENT_CLOSE, 0);
+	srn_event_init(ep, ep->cm_id, &event, IW_CM_EVENT_CLOSE);
 	if (ep->qp->kernel) {
 		event.provider_data = ep->consumer;
 		event.status = ep->status;
 		trace_srn_cm_event(ep, &event);
 	}
 	if (event.status) {
-		data = private_data(ep, &len);
+		data = srn_event_private(ep, &len);
 		memcpy(&event.local_addr, data, min_t(size_t, len, PRIVATE_PART));
 		if (len > PRIVATE_PART)
 			memcpy(&event.remote_addr, data + PRIVATE_PART, len - PRIVATE_PART);
 		event.private_data_len = len;
 	}
-	WARN_ON_ONCE(event_send(ep, ep->cm_id, &event));
+	WARN_ON_ONCE(srn_event_send(ep, ep->cm_id, &event));
 }
 
 /**
@@ -489,7 +302,7 @@ void srn_report_tell(struct srn_ep *ep)
 {
 	bool connected, ended;
 
-	tell_request(ep);
+	srn_conn_req_tell(ep);
 	/* Any earlier, the consumer's calls would not fit the core. Pairs with core_took_it(). */
 	if (!smp_load_acquire(&ep->core_knows))
 		return;

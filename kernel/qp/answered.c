@@ -53,7 +53,7 @@ static bool search_on(struct srn_sq *sq, struct search *s, u32 messages)
 		s->index = sq->cons;
 		s->left = messages - sq->messages;
 	}
-	/* Acquire: pairs with srn_requester_built(). */
+	/* Acquire: pairs with srn_scheduler_built(). */
 	next = smp_load_acquire(&sq->next);
 	for (; most && s->left > 0 && s->index != next; most--) {
 		n = srn_send_messages(srn_sq_slot(sq, s->index++));

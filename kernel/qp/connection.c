@@ -1,29 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Life of a queue pair's connection: start, every kind of end.
+ * A queue pair's connection: it starts, and is told to end. end.c ends it.
  */
 #include <linux/log2.h>
 #include <linux/memcontrol.h>
-#include <linux/slab.h>
 
 #include "../device/work.h"
-#include "../stream/linger.h"
 #include "../stream/service.h"
 #include "../stream/tx.h"
-#include "binding.h"
-#include "completion.h"
 #include "connection.h"
 #include "delivery.h"
-#include "piggyback.h"
+#include "doorbell.h"
+#include "end.h"
 #include "placed.h"
 #include "placement.h"
-#include "qp_trace.h"
-#include "receive.h"
 #include "recognition.h"
-#include "requester.h"
 #include "resume.h"
-#include "rnr.h"
 #include "rnr_limit.h"
+#include "scheduler.h"
 #include "state.h"
 
 /* An orderly close that takes longer becomes a disorderly one. */
@@ -152,61 +146,12 @@ int srn_connection_close(struct srn_qp *qp)
 	return ret;
 }
 
-static enum ib_event_type violation_event(struct srn_term_code term)
-{
-	if (term.layer == SRN_LAYER_RDMAP && term.etype == SRN_RDMAP_CATASTROPHIC)
-		return IB_EVENT_QP_FATAL;
-	if (srn_rdmap_is_access_fault(term))
-		return IB_EVENT_QP_ACCESS_ERR;
-	return IB_EVENT_QP_REQ_ERR;
-}
-
-/* Sends that nobody would receive wait, so that they can tell the program. Any context. */
-static bool peer_gone(struct srn_qp *qp)
-{
-	if (!srn_binding_peer_gone(qp))
-		return false;
-	srn_tx_stop(&qp->stream);
-	return true;
-}
-
-/* The stream reports its end. Any context. */
-static void qp_ended(struct srn_stream *s, enum srn_stream_end why)
-{
-	struct srn_qp *qp = srn_qp_of_stream(s);
-
-	switch (why) {
-	case SRN_END_PEER_CLOSED:
-		if (peer_gone(qp))
-			break;
-		WRITE_ONCE(qp->peer_closed, true);
-		srn_state_fail(qp, 0, NULL, NULL);
-		break;
-	case SRN_END_BROKEN:
-		if (peer_gone(qp))
-			break;
-		WRITE_ONCE(qp->peer_closed, true);
-		if (srn_state_fail(qp, IB_EVENT_QP_FATAL, NULL, "connection lost"))
-			srn_count(qp->dev->counters, SRN_COUNT_LOST);
-		break;
-	case SRN_END_LOCAL:
-		srn_state_fail(qp, IB_EVENT_QP_FATAL, &srn_state_local_error,
-			       "memory of a message in transmission became invalid");
-		break;
-	case SRN_END_VIOLATION:
-		srn_qp_notice(qp, "ended by Terminate: layer %u, type %u, code 0x%02x\n",
-			      s->term.layer, s->term.etype, s->term.ecode);
-		srn_state_fail(qp, violation_event(s->term), &s->term, NULL);
-		break;
-	}
-}
-
 static const struct srn_stream_ops stream_ops = {
-	.tx_next = srn_requester_next,
-	.tx_built = srn_requester_built,
-	.tx_pushed = srn_requester_pushed,
-	.tx_idle = srn_requester_idle,
-	.tx_deferred = srn_requester_deferred,
+	.tx_next = srn_scheduler_next,
+	.tx_built = srn_scheduler_built,
+	.tx_pushed = srn_scheduler_pushed,
+	.tx_idle = srn_scheduler_idle,
+	.tx_deferred = srn_scheduler_deferred,
 	.rx_begin = srn_placement_begin,
 	.rx_memory = srn_placement_memory,
 	.rx_continue = srn_placement_continue,
@@ -215,95 +160,8 @@ static const struct srn_stream_ops stream_ops = {
 	.rx_resume = srn_resume_messages,
 	.rx_pause = srn_placement_pause,
 	.rx_done = srn_delivery_done,
-	.ended = qp_ended,
+	.ended = srn_end_of_stream,
 };
-
-static void put_terminate(struct srn_qp *qp, struct srn_tx_last *last)
-{
-	bool read = qp->rx.header.opcode == SRN_OP_READ_REQUEST &&
-		    qp->rx.control_len == sizeof(struct srn_wire_read_request);
-
-	trace_srn_terminate_sent(qp, &qp->end_term);
-	last->terminate_len =
-		srn_rdmap_put_terminate(last->terminate, qp->end_term, qp->stream.term_header,
-					qp->stream.term_header_len,
-					read ? (void *)qp->rx.control : NULL);
-}
-
-/* Return: true if there was a stream to stop. */
-static bool stop_stream(struct srn_qp *qp)
-{
-	struct srn_tx_last last = { };
-	struct socket *sock;
-
-	if (!qp->stream.sock)
-		return false;
-	srn_count(qp->dev->counters, SRN_COUNT_CLOSED);
-	if (READ_ONCE(qp->peer_closed)) {
-		srn_stream_drain(&qp->stream);
-		if (qp->stream.rx_starved || !srn_fpdu_at_boundary(&qp->stream.parser))
-			srn_state_fail(qp, IB_EVENT_QP_FATAL, NULL, NULL);
-	}
-	srn_stream_halt(&qp->stream);
-	srn_placed_final_report(qp, &last);
-	if (qp->end_terminate)
-		put_terminate(qp, &last);
-	sock = srn_stream_stop(&qp->stream, &last);
-	srn_linger(qp->dev, sock);
-	kfree(qp->inbound.slots);
-	qp->inbound.slots = NULL;
-	srn_rnr_exit(qp);
-	srn_piggyback_exit(qp);
-	if (!READ_ONCE(qp->forgotten))
-		srn_receive_flush_taken(qp);
-	return true;
-}
-
-/**
- * srn_connection_event - tell the consumer of a queue pair about its connection
- * @qp: queue pair
- * @type: what has happened
- *
- * Context: process.
- */
-void srn_connection_event(struct srn_qp *qp, enum ib_event_type type)
-{
-	struct ib_event event = {
-		.device = qp->ibqp.device, .event = type, .element.qp = &qp->ibqp,
-	};
-
-	if (qp->ibqp.event_handler)
-		qp->ibqp.event_handler(&event, qp->ibqp.qp_context);
-}
-
-static void qp_end_work(struct work_struct *work)
-{
-	struct srn_qp *qp = container_of(work, struct srn_qp, end_work);
-	struct srn_conn *conn;
-	bool connected;
-
-	cancel_delayed_work(&qp->close_work);
-	mutex_lock(&qp->conn_mutex);
-	connected = stop_stream(qp);
-	spin_lock_irq(&qp->state_lock);
-	WRITE_ONCE(qp->ended, qp->state == IB_QPS_ERR);
-	conn = qp->conn;
-	qp->conn = NULL;
-	spin_unlock_irq(&qp->state_lock);
-	if (!READ_ONCE(qp->forgotten)) {
-		srn_completion_flush(qp);
-		srn_receive_flush(qp);
-	}
-	if (qp->end_event)
-		srn_connection_event(qp, qp->end_event);
-	if (qp->srq && connected)
-		srn_connection_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
-	mutex_unlock(&qp->conn_mutex);
-	if (conn) {
-		conn->ops->ended(conn);
-		conn->ops->put(conn);
-	}
-}
 
 /**
  * srn_connection_init - prepare a new queue pair's state machine
@@ -316,7 +174,7 @@ void srn_connection_init(struct srn_qp *qp)
 	qp->state = IB_QPS_RESET;
 	spin_lock_init(&qp->state_lock);
 	mutex_init(&qp->conn_mutex);
-	INIT_WORK(&qp->end_work, qp_end_work);
+	INIT_WORK(&qp->end_work, srn_end_work);
 	INIT_DELAYED_WORK(&qp->close_work, close_timed_out);
 	srn_stream_init(&qp->stream, &stream_ops,
 			qp->kernel ? NULL : get_mem_cgroup_from_mm(current->mm));

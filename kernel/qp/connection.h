@@ -30,6 +30,5 @@ int srn_connection_start(struct srn_qp *qp, const struct srn_conn *conn, struct 
 			 const struct srn_conn_params *params);
 void srn_connection_abort(struct srn_qp *qp);
 int srn_connection_close(struct srn_qp *qp);
-void srn_connection_event(struct srn_qp *qp, enum ib_event_type type);
 
 #endif /* SRN_CONNECTION_H */

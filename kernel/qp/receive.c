@@ -66,7 +66,7 @@ int srn_receive_take(struct srn_qp *qp, struct srn_term_code *term)
 	struct srn_qp_rx *rx = &qp->rx;
 	int ret;
 
-	ret = qp->srq ? srn_rq_take_shared(qp->srq, qp->recv) : srn_rq_take(&qp->rq, qp->recv);
+	ret = qp->srq ? srn_srq_take(qp->srq, qp->recv) : srn_rq_take(&qp->rq, qp->recv);
 	if (ret == -ENOENT && rx->may_wait)
 		return ret;
 	if (ret == -ENOENT) {

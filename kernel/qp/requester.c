@@ -1,61 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What is transmitted next: operations of the stream.
+ * The send queue: its next work request, as a message.
  */
-#include "../memory/fastreg.h"
-#include "../memory/invalidate.h"
-#include "../memory/mr.h"
-#include "../memory/window.h"
-#include "../stream/tx.h"
-#include "completion.h"
-#include "doorbell.h"
 #include "fetch.h"
+#include "local_op.h"
 #include "message.h"
 #include "piggyback.h"
-#include "placed.h"
 #include "qp_trace.h"
-#include "recognition.h"
 #include "requester.h"
 #include "requests.h"
-#include "responder.h"
 #include "state.h"
-#include "watch.h"
-
-/* May the ring of a process be read? Only once srn_fetch_prepare() has made room. */
-static bool ring_is_open(const struct srn_qp *qp)
-{
-	return qp->map && READ_ONCE(qp->sq.sends);
-}
-
-/*
- * Is everything that was posted complete? If a process has never rung, its ring is not open: what
- * it has posted does not count, and is flushed later.
- */
-static bool drained(struct srn_qp *qp)
-{
-	/* Acquire: pairs with srn_fetch_post(). */
-	return READ_ONCE(qp->sq.cons) == smp_load_acquire(&qp->sq.prod) &&
-	       qp->inbound.cons == READ_ONCE(qp->inbound.prod) && !srn_placed_is_asked(qp) &&
-	       (!ring_is_open(qp) || READ_ONCE(qp->ctrl->sq_prod) == qp->sq.prod);
-}
-
-/**
- * srn_requester_built - the message in hand is completely in FPDUs
- * @s: stream of the queue pair
- *
- * Context: the active transmitter, bottom halves disabled.
- */
-void srn_requester_built(struct srn_stream *s)
-{
-	struct srn_qp *qp = srn_qp_of_stream(s);
-
-	if (qp->tx.sq_open)
-		/* Release: the receiver may look at what is before that. */
-		smp_store_release(&qp->sq.next, qp->sq.next + 1);
-	qp->tx.sq_open = false;
-	if (qp->tx.response_open)
-		srn_responder_sent(qp);
-}
 
 static void read_request(struct srn_qp *qp, struct srn_tx_msg *msg, u32 sink, u32 size, u32 stag,
 			 u64 to)
@@ -134,54 +88,6 @@ static void tx_payload(struct srn_qp *qp, struct srn_tx_msg *msg, struct srn_sen
 		msg->source = srn_qp_cursor(qp, send->wqe.sge, send->wqe.num_sge, qp->kernel, 0);
 }
 
-/* Execute a request that needs no bytes on the wire. Return: enum ib_wc_status. */
-static int tx_local(struct srn_qp *qp, struct srn_send *send)
-{
-	int ret;
-
-	if (send->wqe.opcode == SRN_WR_REG_MR)
-		ret = srn_fastreg_register(qp->ibqp.pd, send->mr, send->wqe.rkey, send->wqe.ex);
-	else if (send->wqe.opcode == SRN_WR_BIND_MW)
-		ret = srn_window_bind(&qp->ibqp, &send->wqe);
-	else
-		ret = srn_invalidate(&qp->ibqp, send->wqe.ex, false);
-	return ret ? IB_WC_MW_BIND_ERR : IB_WC_SUCCESS;
-}
-
-/* Could the batch hold anything from the memory that a local request is about to change? */
-static bool touches_batch(struct srn_qp *qp, const struct srn_send *send)
-{
-	const struct srn_mem *mem = NULL;
-
-	if (send->wqe.opcode == SRN_WR_REG_MR)
-		mem = to_srn_mr(send->mr)->mem;
-	else if (send->wqe.opcode == SRN_WR_LOCAL_INV)
-		mem = srn_mem_find(qp->dev, send->wqe.ex);
-	return !mem || mem->type != SRN_MEM_FAST_REG || srn_tx_refers(&qp->stream, mem);
-}
-
-static enum srn_tx_verdict tx_local_request(struct srn_qp *qp, struct srn_send *send, bool flushed)
-{
-	int status;
-
-	if (!flushed && touches_batch(qp, send))
-		return SRN_TX_FLUSH;
-	status = tx_local(qp, send);
-	/* What was posted before a request that fails is sent and completed first. */
-	if (status != IB_WC_SUCCESS && !flushed)
-		return SRN_TX_FLUSH;
-	send->status = status;
-	if (status != IB_WC_SUCCESS) {
-		srn_state_fail(qp, IB_EVENT_QP_ACCESS_ERR, &srn_state_local_error,
-			       "local operation failed");
-		return SRN_TX_WAIT;
-	}
-	trace_srn_send_begin(qp, send);
-	/* Release: as in srn_requester_built(). */
-	smp_store_release(&qp->sq.next, qp->sq.next + 1);
-	return SRN_TX_AGAIN;
-}
-
 static enum srn_tx_verdict tx_work_request(struct srn_qp *qp, struct srn_tx_msg *msg,
 					   struct srn_send *send, bool flushed)
 {
@@ -211,7 +117,7 @@ static enum srn_tx_verdict tx_work_request(struct srn_qp *qp, struct srn_tx_msg 
 		tx_payload(qp, msg, send);
 		break;
 	default:
-		return tx_local_request(qp, send, flushed);
+		return srn_local_op_execute(qp, send, flushed);
 	}
 	if (send->wqe.flags & SRN_WR_SIGNALED && !srn_is_request(send))
 		qp->tx.unasked = true;
@@ -223,7 +129,19 @@ static enum srn_tx_verdict tx_work_request(struct srn_qp *qp, struct srn_tx_msg 
 	return SRN_TX_MESSAGE;
 }
 
-static enum srn_tx_verdict tx_send_queue(struct srn_qp *qp, struct srn_tx_msg *msg, bool flushed)
+/**
+ * srn_requester_next - the next message of the send queue
+ * @qp: queue pair
+ * @msg: the message
+ * @flushed: nothing waits in a batch
+ *
+ * Context: the active transmitter, bottom halves disabled.
+ *
+ * Return: SRN_TX_NONE if nothing is posted; SRN_TX_WAIT if what is posted has to wait, or the queue
+ * pair has failed; SRN_TX_FLUSH if what was posted before must be sent first; SRN_TX_AGAIN if a
+ * work request was executed that needs no message; else SRN_TX_MESSAGE.
+ */
+enum srn_tx_verdict srn_requester_next(struct srn_qp *qp, struct srn_tx_msg *msg, bool flushed)
 {
 	struct srn_sq *sq = &qp->sq;
 	struct srn_send *send;
@@ -250,8 +168,18 @@ static enum srn_tx_verdict tx_send_queue(struct srn_qp *qp, struct srn_tx_msg *m
 	return tx_work_request(qp, msg, send, flushed);
 }
 
-/* The initiator has to send this first: until it arrives, the responder may not send. */
-static enum srn_tx_verdict tx_rtr(struct srn_qp *qp, struct srn_tx_msg *msg)
+/**
+ * srn_requester_rtr - make the RTR, which the initiator sends first (RFC 6581, section 9.2)
+ * @qp: queue pair whose tx.rtr says which one
+ * @msg: the message
+ *
+ * Until it arrives, the responder may not send.
+ *
+ * Context: the active transmitter, bottom halves disabled.
+ *
+ * Return: SRN_TX_MESSAGE.
+ */
+enum srn_tx_verdict srn_requester_rtr(struct srn_qp *qp, struct srn_tx_msg *msg)
 {
 	enum srn_rtr rtr = qp->tx.rtr;
 
@@ -271,108 +199,4 @@ static enum srn_tx_verdict tx_rtr(struct srn_qp *qp, struct srn_tx_msg *msg)
 	msg->stag = 0;
 	msg->to = 0;
 	return SRN_TX_MESSAGE;
-}
-
-/**
- * srn_requester_next - what to transmit next
- * @s: stream of the queue pair
- * @msg: the message
- * @flushed: nothing waits in a batch
- *
- * Responses to the peer's Reads and atomics take turns with the send queue, so that neither starves
- * the other. Answers to the peer's questions take turns with both.
- *
- * Context: the active transmitter, bottom halves disabled.
- */
-enum srn_tx_verdict srn_requester_next(struct srn_stream *s, struct srn_tx_msg *msg, bool flushed)
-{
-	struct srn_qp *qp = srn_qp_of_stream(s);
-	enum srn_tx_verdict verdict = SRN_TX_NONE;
-	bool answer;
-
-	if (unlikely(qp->tx.rtr))
-		return tx_rtr(qp, msg);
-	/* Not between a Write and its Immediate Data, which belong together. */
-	if (unlikely(READ_ONCE(qp->tx.greeting)) && !qp->tx.write_sent)
-		return srn_recognition_next(qp, msg);
-	if (srn_placed_concerns(qp) && !qp->tx.write_sent && srn_placed_next(qp, msg, false))
-		return SRN_TX_MESSAGE;
-	answer = srn_responder_waits(qp);
-	qp->tx.responses_turn = !qp->tx.responses_turn;
-	if (answer && qp->tx.responses_turn)
-		return srn_responder_next(qp, msg);
-	verdict = tx_send_queue(qp, msg, flushed);
-	/* The send queue keeps its turn for after the flush, however many answers wait. */
-	if (verdict == SRN_TX_FLUSH)
-		qp->tx.responses_turn = !qp->tx.responses_turn;
-	if (verdict != SRN_TX_NONE && verdict != SRN_TX_WAIT)
-		return verdict;
-	if (answer)
-		return srn_responder_next(qp, msg);
-	if (unlikely(qp->tx.final_report_due)) {
-		srn_placed_close_next(qp, msg);
-		return SRN_TX_MESSAGE;
-	}
-	return srn_placed_concerns(qp) && srn_placed_next(qp, msg, true) ? SRN_TX_MESSAGE : verdict;
-}
-
-/**
- * srn_requester_pushed - everything handed out so far is in the socket
- * @s: stream of the queue pair
- *
- * Context: the active transmitter.
- */
-void srn_requester_pushed(struct srn_stream *s)
-{
-	struct srn_qp *qp = srn_qp_of_stream(s);
-	struct srn_sq *sq = &qp->sq;
-	unsigned long flags;
-
-	if (sq->sent == sq->next)
-		return;
-	spin_lock_irqsave(&sq->lock, flags);
-	sq->sent = sq->next;
-	spin_unlock_irqrestore(&sq->lock, flags);
-	srn_completion_run(qp);
-}
-
-/**
- * srn_requester_idle - the transmitter is about to stop
- * @s: stream of the queue pair
- * @may_sleep: the caller may sleep
- *
- * Context: the active transmitter.
- *
- * Return: SRN_TX_AGAIN if there is more to transmit, SRN_TX_SLEEP if only the
- * socket is left to be shut down but the caller may not sleep, else SRN_TX_NONE.
- */
-enum srn_tx_verdict srn_requester_idle(struct srn_stream *s, bool may_sleep)
-{
-	struct srn_qp *qp = srn_qp_of_stream(s);
-
-	if (READ_ONCE(qp->state) == IB_QPS_SQD && drained(qp)) {
-		if (srn_placed_close(qp))
-			return SRN_TX_AGAIN;
-		if (!may_sleep)
-			return SRN_TX_SLEEP;
-		srn_stream_shutdown(s);
-		/* What is posted from here on is too late. */
-		return SRN_TX_NONE;
-	}
-	/* A process that has never rung has not been told that it need not: it will ring. */
-	return ring_is_open(qp) && srn_doorbell_idle(qp) ? SRN_TX_AGAIN : SRN_TX_NONE;
-}
-
-/**
- * srn_requester_deferred - a worker is about to be asked to continue the transmission
- * @s: stream of the queue pair
- *
- * Context: the active transmitter.
- */
-void srn_requester_deferred(struct srn_stream *s)
-{
-	struct srn_qp *qp = srn_qp_of_stream(s);
-
-	if (!qp->kernel)
-		srn_watch_defer(qp);
 }

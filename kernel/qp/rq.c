@@ -4,7 +4,7 @@
  */
 #include <linux/log2.h>
 
-#include "srq.h"
+#include "rq.h"
 
 /**
  * srn_rq_size - decide depth and stride of a ring
@@ -47,7 +47,17 @@ static int recv_copy(const struct srn_rq *rq, const struct srn_recv_wqe *wqe,
 	return 0;
 }
 
-static int take_locked(struct srn_rq *rq, struct srn_recv *out, u32 *left)
+/**
+ * srn_rq_take_locked - take the oldest receive of a locked ring
+ * @rq: ring
+ * @out: private copy of the WQE
+ * @left: how many are posted behind it, if it was taken
+ *
+ * Context: any, rq->lock held.
+ *
+ * Return: as srn_rq_take().
+ */
+int srn_rq_take_locked(struct srn_rq *rq, struct srn_recv *out, u32 *left)
 {
 	u32 prod, ready;
 	int ret;
@@ -87,42 +97,8 @@ int srn_rq_take(struct srn_rq *rq, struct srn_recv *out)
 	int ret;
 
 	spin_lock_irqsave(&rq->lock, flags);
-	ret = take_locked(rq, out, &left);
+	ret = srn_rq_take_locked(rq, out, &left);
 	spin_unlock_irqrestore(&rq->lock, flags);
-	return ret;
-}
-
-/**
- * srn_rq_take_shared - take the oldest receive of an SRQ
- * @srq: shared receive queue
- * @out: private copy of the WQE
- *
- * Raises the limit event when it leaves fewer than the armed limit.
- *
- * Context: any. Takes rq->lock.
- *
- * Return: as srn_rq_take().
- */
-int srn_rq_take_shared(struct srn_srq *srq, struct srn_recv *out)
-{
-	struct ib_event event = {
-		.device = srq->ibsrq.device, .event = IB_EVENT_SRQ_LIMIT_REACHED,
-		.element.srq = &srq->ibsrq,
-	};
-	unsigned long flags;
-	bool raise = false;
-	u32 left;
-	int ret;
-
-	spin_lock_irqsave(&srq->rq.lock, flags);
-	ret = take_locked(&srq->rq, out, &left);
-	if (!ret && srq->limit && left < srq->limit) {
-		srq->limit = 0;
-		raise = true;
-	}
-	spin_unlock_irqrestore(&srq->rq.lock, flags);
-	if (raise && srq->ibsrq.event_handler)
-		srq->ibsrq.event_handler(&event, srq->ibsrq.srq_context);
 	return ret;
 }
 

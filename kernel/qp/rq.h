@@ -46,11 +46,9 @@ struct srn_recv {
 	struct srn_sge sge[];	/* as many as the ring's max_sge */
 };
 
-struct srn_srq;
-
 void srn_rq_size(struct srn_rq *rq, u32 entries, u32 max_sge);
 int srn_rq_take(struct srn_rq *rq, struct srn_recv *out);
-int srn_rq_take_shared(struct srn_srq *srq, struct srn_recv *out);
+int srn_rq_take_locked(struct srn_rq *rq, struct srn_recv *out, u32 *left);
 int srn_rq_post(struct srn_rq *rq, const struct ib_recv_wr *wr);
 
 #endif /* SRN_RQ_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Shared receive queue verbs.
+ * Shared receive queues: verbs, taking by the receive engine.
  */
 #include <rdma/uverbs_ioctl.h>
 
@@ -155,5 +155,39 @@ int srn_srq_post(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 			break;
 		}
 	}
+	return ret;
+}
+
+/**
+ * srn_srq_take - take the oldest receive
+ * @srq: shared receive queue
+ * @out: private copy of the WQE
+ *
+ * Raises the limit event when it leaves fewer than the armed limit.
+ *
+ * Context: any. Takes rq->lock.
+ *
+ * Return: as srn_rq_take().
+ */
+int srn_srq_take(struct srn_srq *srq, struct srn_recv *out)
+{
+	struct ib_event event = {
+		.device = srq->ibsrq.device, .event = IB_EVENT_SRQ_LIMIT_REACHED,
+		.element.srq = &srq->ibsrq,
+	};
+	unsigned long flags;
+	bool raise = false;
+	u32 left;
+	int ret;
+
+	spin_lock_irqsave(&srq->rq.lock, flags);
+	ret = srn_rq_take_locked(&srq->rq, out, &left);
+	if (!ret && srq->limit && left < srq->limit) {
+		srq->limit = 0;
+		raise = true;
+	}
+	spin_unlock_irqrestore(&srq->rq.lock, flags);
+	if (raise && srq->ibsrq.event_handler)
+		srq->ibsrq.event_handler(&event, srq->ibsrq.srq_context);
 	return ret;
 }

@@ -43,5 +43,6 @@ int srn_srq_query(struct ib_srq *ibsrq, struct ib_srq_attr *attr);
 int srn_srq_destroy(struct ib_srq *ibsrq, struct ib_udata *udata);
 int srn_srq_post(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 		 const struct ib_recv_wr **bad_wr);
+int srn_srq_take(struct srn_srq *srq, struct srn_recv *out);
 
 #endif /* SRN_SRQ_H */

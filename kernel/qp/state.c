@@ -112,3 +112,20 @@ bool srn_state_fail(struct srn_qp *qp, enum ib_event_type event, const struct sr
 		srn_qp_notice(qp, "%s\n", reason);
 	return first;
 }
+
+/**
+ * srn_state_event - tell the consumer of a queue pair what has happened to its connection
+ * @qp: queue pair
+ * @type: what has happened
+ *
+ * Context: process.
+ */
+void srn_state_event(struct srn_qp *qp, enum ib_event_type type)
+{
+	struct ib_event event = {
+		.device = qp->ibqp.device, .event = type, .element.qp = &qp->ibqp,
+	};
+
+	if (qp->ibqp.event_handler)
+		qp->ibqp.event_handler(&event, qp->ibqp.qp_context);
+}

@@ -4,6 +4,7 @@
  */
 #include <linux/slab.h>
 
+#include "../qp/state.h"
 #include "raw.h"
 
 /**
@@ -130,7 +131,7 @@ int srn_raw_start(struct srn_raw *raw, struct socket *sock, const struct srn_con
 	srn_handshake_exit(&raw->reply);
 	/* A program that waits in RTR may go on. */
 	if (!raw->rts)
-		srn_connection_event(raw->qp, IB_EVENT_COMM_EST);
+		srn_state_event(raw->qp, IB_EVENT_COMM_EST);
 	srn_count(raw->dev->counters, raw->active ? SRN_COUNT_CONNECTS : SRN_COUNT_ACCEPTS);
 	return 0;
 }
