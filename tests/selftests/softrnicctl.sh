@@ -311,12 +311,25 @@ deleted_but_enabled()
 	softrnicctl del srn0 2>&1 | grep 'will come back at boot' && unit_command ExecStart v0
 }
 
+# Somebody else than the unit has added the link.
 disabled()
 {
 	rm -f "$TOLD"
 	softrnicctl disable srn0 && was_told 'disable softrnic-link@v0.service' &&
-		[[ ! -e "$LINKS/srn0.conf" ]] && softrnicctl list | grep -qE '^srn0 .* no ' &&
-		softrnicctl disable srn1 && softrnicctl disable srn2 && [[ -z $(ls "$LINKS") ]]
+		[[ ! -e "$LINKS/srn0.conf" ]] && ! softrnicctl list | grep '^srn0 ' &&
+		softrnicctl disable srn1 && softrnicctl disable srn2 && [[ -z $(ls "$LINKS") ]] &&
+		softrnicctl add srn0 v0
+}
+
+# What somebody has written is kept.
+enable_over_nonsense()
+{
+	echo 'netdevice = d0' > "$LINKS/srn4.conf"
+	refused_with 1 'srn4.conf is there, and makes no sense' enable srn4 d0 &&
+		grep -qx 'netdevice = d0' "$LINKS/srn4.conf"
+	local status=$?
+	rm -f "$LINKS/srn4.conf"
+	return "$status"
 }
 
 test_boot()
@@ -326,6 +339,7 @@ test_boot()
 	run_check "enable writes a file and enables the unit" enabled
 	run_check "enable before the network device is there" enabled_early
 	run_check "enable leaves nothing if systemctl fails" enable_fails
+	run_check "enable does not overwrite what makes no sense" enable_over_nonsense
 	refused "enable: the name is taken" 1 'srn0 is enabled on v0 already' enable srn0 d0
 	refused "enable: the network device is taken" 1 'link srn0 at boot already' enable srnx v0
 	refused "enable: no such name" 2 'no link can be called' enable 'a b' v0
@@ -476,7 +490,7 @@ unit_not_enabled()
 	doctor 1 '^wrong +boot: srn0 has a file, but its unit is not enabled'
 	local status=$?
 	rm /tmp/systemctl-fails
-	softrnicctl disable srn0 && return "$status"
+	softrnicctl disable srn0 && softrnicctl add srn0 v0 && return "$status"
 }
 
 # if_module MODULE NAME COMMAND…: a test, where the kernel has that as a module.

@@ -47,5 +47,18 @@ offers '--json' list ''
 offers '--port' doctor ''
 offers '' doctor --port ''
 offers '' nonsense ''
+
+# A name is data. The kernel allows this one for a network device.
+softrnicctl()
+{
+	# shellcheck disable=SC2016
+	printf '%s\n' 'LINK  NETDEV  STATE' '$(failed=1;echo>x)  eth0    ACTIVE'
+}
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+offers '\$\(failed=1\;echo\>x\)' del ''
+[[ ! -e x ]] || failed=1
 complete -p softrnicctl | grep -q -- '-F _softrnicctl softrnicctl' || failed=1
 exit "$failed"

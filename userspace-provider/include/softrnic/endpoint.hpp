@@ -153,7 +153,12 @@ private:
     [[nodiscard]] result<void> create_own_cq(const queue_config& config) {
         auto channel = comp_channel::create(context());
         if (!channel) return failure(channel.error());
-        const std::uint32_t entries = config.max_send_wr + config.max_recv_wr;
+        std::uint32_t entries = config.max_send_wr + config.max_recv_wr;
+        if (config.shared_receives != nullptr) {
+            const auto shared = config.shared_receives->query();
+            if (!shared) return failure(shared.error());
+            entries = config.max_send_wr + shared->max_wr;
+        }
         auto queue = cq::create(context(), static_cast<int>(entries > 0 ? entries : 1), &*channel);
         if (!queue) return failure(queue.error());
         // In this order, since the queue of an earlier try needs its channel.

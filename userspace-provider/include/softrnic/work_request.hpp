@@ -10,8 +10,10 @@
 
 #include <infiniband/verbs.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -70,10 +72,12 @@ namespace detail {
     return wr;
 }
 
-/// Bytes of this process as a slice without a key, for inline requests.
+/// Bytes of this process as a slice without a key, for inline requests. No queue takes as many as
+/// do not fit into a slice.
 [[nodiscard]] inline local_slice unregistered(std::span<const std::byte> bytes) noexcept {
+    constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max();
     return {reinterpret_cast<std::uintptr_t>(bytes.data()),
-            static_cast<std::uint32_t>(bytes.size()), 0};
+            static_cast<std::uint32_t>(std::min(bytes.size(), most)), 0};
 }
 
 /// What send_batch and recv_batch have in common: the requests and all their slices.

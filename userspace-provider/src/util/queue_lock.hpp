@@ -17,6 +17,7 @@ class queue_lock {
 public:
     /// For a queue that one thread uses at a time, as a thread domain promises. Before first use.
     void disable() noexcept { enabled_ = false; }
+    void enable() noexcept { enabled_ = true; }
 
     void lock() noexcept {
         if (!enabled_) return;

@@ -121,7 +121,10 @@ ibv_cq_ex* create_cq_ex(ibv_context* base, ibv_cq_init_attr_ex* attr) noexcept {
     auto cq = make_cq(base, {attr->cqe, attr->comp_vector, attr->channel,
                              timed ? std::uint32_t{IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION} : 0U});
     if (!cq) return nullptr;
-    if (flags != 0 || (has_domain && single_threaded(attr->parent_domain))) cq->lock.disable();
+    if (flags != 0 || (has_domain && single_threaded(attr->parent_domain))) {
+        cq->lock.disable();
+        cq->polled.guard_itself();
+    }
     enable_iteration(*cq);
     return &cq.release()->cq_ex;
 }

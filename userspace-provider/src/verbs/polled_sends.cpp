@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #include "verbs/polled_sends.hpp"
 
+#include <mutex>
 #include <utility>
 
 #include "ring/shared_word.hpp"
@@ -30,12 +31,14 @@ void polled_by_number::grow() noexcept {
 }
 
 void polled_by_number::add(polled_sends& queue) noexcept {
+    const std::lock_guard guard(lock_);
     if (size_ > mask_) grow();
     insert(queue);
     ++size_;
 }
 
 void polled_by_number::remove(polled_sends& queue) noexcept {
+    const std::lock_guard guard(lock_);
     polled_sends** at = &bucket(queue.qp_number);
     while (*at != &queue) at = &(*at)->next;
     *at = queue.next;
@@ -44,6 +47,7 @@ void polled_by_number::remove(polled_sends& queue) noexcept {
 }
 
 void polled_by_number::count(std::uint32_t qp_number, std::uint32_t completions) noexcept {
+    const std::lock_guard guard(lock_);
     if (last_ == nullptr || last_->qp_number != qp_number) {
         polled_sends* found = bucket(qp_number);
         while (found != nullptr && found->qp_number != qp_number) found = found->next;

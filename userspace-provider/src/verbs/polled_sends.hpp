@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <memory>
 
+#include "util/queue_lock.hpp"
+
 namespace softrnic::provider {
 
 struct polled_sends {
@@ -21,6 +23,12 @@ struct polled_sends {
 /// are found by number, one at a time or with thousands of others.
 class polled_by_number {
 public:
+    polled_by_number() noexcept { lock_.disable(); }
+
+    /// The completion queue has no lock, since one thread uses it. Others may still create and
+    /// destroy queue pairs that complete there. Before first use.
+    void guard_itself() noexcept { lock_.enable(); }
+
     void add(polled_sends& queue) noexcept;
     void remove(polled_sends& queue) noexcept;
 
@@ -43,6 +51,7 @@ private:
     void insert(polled_sends& queue) noexcept;
     void grow() noexcept;
 
+    queue_lock lock_;
     polled_sends* last_ = nullptr;  ///< the one that was counted for last
     polled_sends* only_ = nullptr;  ///< the bucket of a small table
     std::unique_ptr<polled_sends*[], deallocate> buckets_;

@@ -90,6 +90,17 @@ int set_up(queue_pair& qp, const srn_uresp_create_qp& ours, const ibv_qp_init_at
     return set_up_receive(qp, ours, attr);
 }
 
+int modify_in_kernel(ibv_qp* base, ibv_qp_attr* attr, int mask) noexcept {
+    if ((mask & IBV_QP_RATE_LIMIT) != 0) {
+        extended_request<ib_uverbs_ex_modify_qp> req;
+        response<ib_uverbs_ex_modify_qp_resp> resp;
+        return ibv_cmd_modify_qp_ex(base, attr, mask, req.data(), sizeof(req), resp.data(),
+                                    sizeof(resp));
+    }
+    request<ib_uverbs_modify_qp> req;
+    return ibv_cmd_modify_qp(base, attr, mask, req.data(), sizeof(req));
+}
+
 }  // namespace
 
 ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) noexcept {
@@ -137,15 +148,7 @@ int query_qp(ibv_qp* base, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init_a
 }
 
 int modify_qp(ibv_qp* base, ibv_qp_attr* attr, int mask) noexcept {
-    if ((mask & IBV_QP_RATE_LIMIT) != 0) {
-        extended_request<ib_uverbs_ex_modify_qp> req;
-        response<ib_uverbs_ex_modify_qp_resp> resp;
-        return ibv_cmd_modify_qp_ex(base, attr, mask, req.data(), sizeof(req), resp.data(),
-                                    sizeof(resp));
-    }
-    request<ib_uverbs_modify_qp> req;
-    if (const int error = ibv_cmd_modify_qp(base, attr, mask, req.data(), sizeof(req)))
-        return error;
+    if (const int error = modify_in_kernel(base, attr, mask)) return error;
     if ((mask & IBV_QP_STATE) != 0 && attr->qp_state == IBV_QPS_RESET)
         purge_completions(*qp_of(base));
     return 0;

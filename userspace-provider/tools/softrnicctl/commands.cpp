@@ -124,6 +124,13 @@ maybe_problem check_free(const wanted_links& wanted, const std::string& name,
     return std::nullopt;
 }
 
+/// A file of that name, which no link could be read from, is somebody's work.
+maybe_problem check_unread(const std::string& name) {
+    const std::string path = link_file_path(links_folder, name);
+    if (!exists(path)) return std::nullopt;
+    return problem{.what = path + " is there, and makes no sense", .mend = "softrnicctl doctor"};
+}
+
 }  // namespace
 
 maybe_problem add(const std::string& name, const std::string& netdev) {
@@ -160,6 +167,7 @@ maybe_problem enable(const std::string& name, const std::string& netdev) {
     if (maybe_problem bad = check_free(wanted, name, netdev)) return bad;
     const bool was_there = wanted.named(name) != nullptr;
     if (!was_there) {
+        if (maybe_problem bad = check_unread(name)) return bad;
         if (maybe_problem bad = write_link_file(links_folder, {name, netdev})) return bad;
     }
     // Where the network device is not there yet, its unit waits for it.
@@ -180,7 +188,13 @@ maybe_problem disable(const std::string& name) {
         return problem{exit_status::missing, "no link called " + printable(name) + " is enabled",
                        "softrnicctl list"};
     if (maybe_problem bad = switch_unit("disable", unit_of(link->netdev), true)) return bad;
-    return remove_link_file(links_folder, name);
+    if (maybe_problem bad = remove_link_file(links_folder, name)) return bad;
+    // Its unit deletes what it has added itself.
+    outcome<view> now = look();
+    if (!now) return std::nullopt;
+    const struct link* left = link_named(now->links, name);
+    if (left == nullptr || left->port.netdev != link->netdev) return std::nullopt;
+    return delete_link(now->kernel, *left);
 }
 
 maybe_problem start(const std::string& netdev) {

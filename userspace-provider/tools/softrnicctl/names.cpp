@@ -9,8 +9,8 @@
 namespace softrnic::ctl {
 namespace {
 
-/// RDMA devices have names of up to 63 characters, as all devices of InfiniBand's class.
-constexpr std::size_t longest_link_name = 63;
+/// The kernel's port mapper has no room for more, and rdma_cm does not do without it.
+constexpr std::size_t longest_link_name = 31;
 constexpr std::size_t longest_netdev_name = IF_NAMESIZE - 1;
 
 // Not those of <cctype>, which go by the locale.

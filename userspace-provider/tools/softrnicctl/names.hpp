@@ -14,7 +14,7 @@ bool valid_link_name(std::string_view name) noexcept;
 
 /// What a valid name is, for messages.
 inline constexpr const char* link_name_rule =
-    "a name has 1 to 63 letters, digits, '.', '_' and '-', and begins with a letter or digit";
+    "a name has 1 to 31 letters, digits, '.', '_' and '-', and begins with a letter or digit";
 
 /// Whether a network device can have this name, and no control characters are in it.
 bool valid_netdev_name(std::string_view name) noexcept;

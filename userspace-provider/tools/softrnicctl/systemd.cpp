@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #include "systemd.hpp"
 
+#include <unistd.h>
+
 #include "descriptor.hpp"
 #include "process.hpp"
 
@@ -22,7 +24,8 @@ maybe_problem switch_unit(const std::string& verb, const std::string& unit, bool
                            "links at boot need systemd; without it add the link in a script "
                            "of the system's start: softrnicctl add NAME NETDEV"};
     if (ended->status != 0)
-        return problem{.what = "systemctl " + verb + " '" + unit + "' failed: " + ended->output,
+        return problem{.status = ::geteuid() != 0 ? exit_status::denied : exit_status::failed,
+                       .what = "systemctl " + verb + " '" + unit + "' failed: " + ended->output,
                        .mend = systemd_runs() ? "journalctl -u '" + unit + "'" : ""};
     return std::nullopt;
 }
