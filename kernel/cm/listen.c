@@ -130,33 +130,16 @@ static bool same_address(const struct sockaddr_storage *a, const struct sockaddr
 }
 
 /* Context: open_mutex and ports_mutex held. */
-static struct srn_tcp_port *port_get(struct net *net, const struct sockaddr_storage *address,
-				     bool v6only, u32 backlog)
+static struct srn_tcp_port *find_port(const struct net *net, const struct iw_cm_id *cm_id)
 {
 	struct srn_tcp_port *port;
-	int ret;
 
+	lockdep_assert_held(&ports_mutex);
 	list_for_each_entry(port, &ports, node)
-		if (net_eq(port->net, net) && port->v6only == v6only &&
-		    same_address(&port->address, address))
+		if (net_eq(port->net, net) && port->v6only == cm_id->afonly &&
+		    same_address(&port->address, &cm_id->local_addr))
 			return port;
-	port = kzalloc(sizeof(*port), GFP_KERNEL);
-	if (!port)
-		return ERR_PTR(-ENOMEM);
-	INIT_LIST_HEAD(&port->listeners);
-	port->acceptor.wq = srn_accept_wq;
-	INIT_DELAYED_WORK(&port->acceptor.work, port_work);
-	port->net = net;
-	port->address = *address;
-	port->v6only = v6only;
-	ret = srn_acceptor_open(&port->acceptor, net, (struct sockaddr *)&port->address, v6only,
-				backlog);
-	if (ret) {
-		kfree(port);
-		return ERR_PTR(ret);
-	}
-	list_add(&port->node, &ports);
-	return port;
+	return NULL;
 }
 
 /* Let go of ports_mutex, and close the port if nobody listens there. Context: open_mutex held. */
@@ -190,41 +173,94 @@ static int port_join(struct srn_tcp_port *port, struct srn_ep *ep)
 	return 0;
 }
 
-static void port_leave(struct srn_ep *ep)
+/* Undo port_join(). */
+static void port_part(struct srn_tcp_port *port, struct srn_ep *ep)
 {
-	struct srn_tcp_port *port = ep->port;
 	struct member *m, *tmp;
 
-	if (!port)
-		return;
-	mutex_lock(&open_mutex);
-	mutex_lock(&ports_mutex);
 	list_for_each_entry_safe(m, tmp, &port->listeners, node) {
 		if (m->ep == ep) {
 			list_del(&m->node);
 			kfree(m);
 		}
 	}
-	port_release(port);
-	mutex_unlock(&open_mutex);
 	ep->port = NULL;
 }
 
-/* Context: open_mutex held. */
+static void port_leave(struct srn_ep *ep)
+{
+	struct srn_tcp_port *port = ep->port;
+
+	if (!port)
+		return;
+	mutex_lock(&open_mutex);
+	mutex_lock(&ports_mutex);
+	port_part(port, ep);
+	port_release(port);
+	mutex_unlock(&open_mutex);
+}
+
+static struct srn_tcp_port *new_port(struct net *net, const struct iw_cm_id *cm_id)
+{
+	struct srn_tcp_port *port = kzalloc(sizeof(*port), GFP_KERNEL);
+
+	if (!port)
+		return NULL;
+	INIT_LIST_HEAD(&port->node);
+	INIT_LIST_HEAD(&port->listeners);
+	port->acceptor.wq = srn_accept_wq;
+	INIT_DELAYED_WORK(&port->acceptor.work, port_work);
+	port->net = net;
+	port->address = cm_id->local_addr;
+	port->v6only = cm_id->afonly;
+	return port;
+}
+
+/*
+ * The caller may lose its processor while it opens a socket, for as long as its cgroup is
+ * throttled. So it does without ports_mutex, which all accepted connections need. Context:
+ * open_mutex held.
+ */
+static int listen_at_new_port(struct srn_ep *ep, const struct iw_cm_id *cm_id)
+{
+	struct srn_tcp_port *port = new_port(ep->dev->net, cm_id);
+	int ret;
+
+	lockdep_assert_held(&open_mutex);
+	if (!port)
+		return -ENOMEM;
+	/* A connection that comes at once finds the listener. */
+	ret = port_join(port, ep);
+	if (ret) {
+		kfree(port);
+		return ret;
+	}
+	ret = srn_acceptor_open(&port->acceptor, port->net, (struct sockaddr *)&port->address,
+				port->v6only, srn_ep_handshakes(ep));
+	mutex_lock(&ports_mutex);
+	if (!ret) {
+		list_add(&port->node, &ports);
+		mutex_unlock(&ports_mutex);
+		return 0;
+	}
+	port_part(port, ep);
+	mutex_unlock(&ports_mutex);
+	kfree(port);
+	return ret;
+}
+
+/* Context: open_mutex held, so that no port comes or goes meanwhile. */
 static int listen_at_port(struct srn_ep *ep, const struct iw_cm_id *cm_id)
 {
 	struct srn_tcp_port *port;
-	int ret;
+	int ret = 0;
 
 	mutex_lock(&ports_mutex);
-	port = port_get(ep->dev->net, &cm_id->local_addr, cm_id->afonly, srn_ep_handshakes(ep));
-	if (IS_ERR(port)) {
-		mutex_unlock(&ports_mutex);
-		return PTR_ERR(port);
-	}
-	ret = port_join(port, ep);
-	port_release(port);
-	return ret;
+	port = find_port(ep->dev->net, cm_id);
+	if (port)
+		ret = port_join(port, ep);
+	mutex_unlock(&ports_mutex);
+	return port ? ret : listen_at_new_port(ep, cm_id);
 }
 
 static int listen_on(struct srn_ep *ep, struct iw_cm_id *cm_id)

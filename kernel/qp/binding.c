@@ -96,3 +96,18 @@ bool srn_binding_peer_gone(struct srn_qp *qp)
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 	return by_hand;
 }
+
+/**
+ * srn_binding_tell_no_more - the consumer is not told any more that a connection is there
+ * @qp: queue pair that is being destroyed
+ *
+ * If it is being told just now, that goes on.
+ *
+ * Context: process.
+ */
+void srn_binding_tell_no_more(struct srn_qp *qp)
+{
+	spin_lock_irq(&qp->state_lock);
+	qp->claim.conn = NULL;
+	spin_unlock_irq(&qp->state_lock);
+}

@@ -36,6 +36,23 @@ void srn_doorbell_init(struct srn_qp *qp)
 	INIT_LIST_HEAD(&qp->doorbell.deferred_entry);
 }
 
+/**
+ * srn_doorbell_end - the connection has ended: nobody transmits any more
+ * @qp: queue pair without a transmitter
+ *
+ * Context: process.
+ */
+void srn_doorbell_end(struct srn_qp *qp)
+{
+	struct srn_doorbell *d = &qp->doorbell;
+
+	WRITE_ONCE(d->lazy, false);
+	/* The next connection counts its segments from 0. */
+	d->received = 0;
+	d->responses = 0;
+	srn_watch_remove(qp);
+}
+
 /* Return: true if the process has posted already. */
 static bool ask(struct srn_qp *qp, u32 how)
 {

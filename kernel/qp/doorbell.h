@@ -59,6 +59,7 @@ static inline u64 srn_doorbell_gap(const struct srn_doorbell *doorbell)
 }
 
 void srn_doorbell_init(struct srn_qp *qp);
+void srn_doorbell_end(struct srn_qp *qp);
 bool srn_doorbell_rearm(struct srn_qp *qp);
 bool srn_doorbell_idle(struct srn_qp *qp);
 

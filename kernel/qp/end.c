@@ -8,6 +8,7 @@
 #include "../stream/tx.h"
 #include "binding.h"
 #include "completion.h"
+#include "doorbell.h"
 #include "end.h"
 #include "piggyback.h"
 #include "placed.h"
@@ -85,14 +86,13 @@ static void put_terminate(struct srn_qp *qp, struct srn_tx_last *last)
 					read ? (void *)qp->rx.control : NULL);
 }
 
-/* Return: true if there was a stream to stop. */
-static bool stop_stream(struct srn_qp *qp)
+static void stop_stream(struct srn_qp *qp)
 {
 	struct srn_tx_last last = { };
 	struct socket *sock;
 
 	if (!qp->stream.sock)
-		return false;
+		return;
 	srn_count(qp->dev->counters, SRN_COUNT_CLOSED);
 	if (READ_ONCE(qp->peer_closed)) {
 		srn_stream_drain(&qp->stream);
@@ -100,6 +100,7 @@ static bool stop_stream(struct srn_qp *qp)
 			srn_state_fail(qp, IB_EVENT_QP_FATAL, NULL, NULL);
 	}
 	srn_stream_halt(&qp->stream);
+	srn_doorbell_end(qp);
 	srn_placed_final_report(qp, &last);
 	if (qp->end_terminate)
 		put_terminate(qp, &last);
@@ -111,7 +112,6 @@ static bool stop_stream(struct srn_qp *qp)
 	srn_piggyback_exit(qp);
 	if (!READ_ONCE(qp->forgotten))
 		srn_receive_flush_taken(qp);
-	return true;
 }
 
 /**
@@ -124,11 +124,11 @@ void srn_end_work(struct work_struct *work)
 {
 	struct srn_qp *qp = container_of(work, struct srn_qp, end_work);
 	struct srn_conn *conn;
-	bool connected;
 
-	cancel_delayed_work(&qp->close_work);
+	/* If its time is up just now: the next connection is not meant. */
+	cancel_delayed_work_sync(&qp->close_work);
 	mutex_lock(&qp->conn_mutex);
-	connected = stop_stream(qp);
+	stop_stream(qp);
 	spin_lock_irq(&qp->state_lock);
 	WRITE_ONCE(qp->ended, qp->state == IB_QPS_ERR);
 	conn = qp->conn;
@@ -140,7 +140,8 @@ void srn_end_work(struct work_struct *work)
 	}
 	if (qp->end_event)
 		srn_state_event(qp, qp->end_event);
-	if (qp->srq && connected)
+	/* Also if there never was a connection: whoever drains an SRQ waits for this. */
+	if (qp->srq)
 		srn_state_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 	mutex_unlock(&qp->conn_mutex);
 	if (conn) {

@@ -25,6 +25,7 @@ static bool may_transmit_here(void)
  */
 static bool has_connection(struct srn_qp *qp)
 {
+	enum ib_qp_state state;
 	unsigned long flags;
 	bool ended;
 
@@ -33,7 +34,9 @@ static bool has_connection(struct srn_qp *qp)
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 	if (ended)
 		srn_completion_flush(qp);
-	return !ended && READ_ONCE(qp->state) == IB_QPS_RTS;
+	state = READ_ONCE(qp->state);
+	/* While it closes what was posted before is still transmitted. */
+	return !ended && (state == IB_QPS_RTS || state == IB_QPS_SQD);
 }
 
 /* Take the work requests of a kernel consumer up to the first bad one, and transmit them. */

@@ -198,6 +198,9 @@ int srn_qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
 	 */
 	if (!qp->kernel && srn_owner_is_current(qp))
 		WRITE_ONCE(qp->forgotten, true);
+	/* Its consumer may hold a lock now that it takes when it is told of a connection. */
+	if (qp->kernel)
+		srn_binding_tell_no_more(qp);
 	srn_connection_abort(qp);
 	cancel_delayed_work_sync(&qp->close_work);
 	/* Only after the flush: when a kernel consumer polls a completion, its QP is looked up. */

@@ -18,6 +18,9 @@ void srn_requests_begin(struct srn_sq *sq)
 	spin_lock_irqsave(&sq->lock, flags);
 	if (sq->answered == sq->requested)
 		WRITE_ONCE(sq->oldest, sq->next);
+	else
+		srn_sq_slot(sq, sq->newest)->next_request = sq->next;
+	sq->newest = sq->next;
 	/* Store sq->oldest before the receiver looks for it. Pairs with srn_requests_oldest(). */
 	smp_store_release(&sq->requested, sq->requested + 1);
 	spin_unlock_irqrestore(&sq->lock, flags);
@@ -90,9 +93,7 @@ void srn_requests_done(struct srn_qp *qp)
 		sq->placed = sq->oldest;
 	WRITE_ONCE(sq->answered, sq->answered + 1);
 	if (sq->answered != sq->requested)
-		do
-			WRITE_ONCE(sq->oldest, sq->oldest + 1);
-		while (!srn_is_request(srn_sq_slot(sq, sq->oldest)));
+		WRITE_ONCE(sq->oldest, srn_sq_slot(sq, sq->oldest)->next_request);
 	spin_unlock_irqrestore(&sq->lock, flags);
 	kick_if_awaited(qp);
 }

@@ -35,7 +35,10 @@ struct srn_send {
 	u32 length;		/* payload bytes */
 	u8 status;		/* enum ib_wc_status that it will complete with */
 	bool finished;		/* a Read or atomic whose response is complete */
-	struct ib_mr *mr;	/* region of a fast registration, or NULL */
+	union {
+		struct ib_mr *mr;	/* region of a fast registration, or NULL */
+		u32 next_request;	/* Read or atomic: index of the next one */
+	};
 	struct srn_send_wqe wqe;	/* its tail extends to the stride */
 };
 
@@ -65,6 +68,7 @@ struct srn_sq {
 	u32 requested;		/* number of them whose transmission has begun */
 	u32 answered;
 	u32 oldest;		/* index in the send queue of the oldest unanswered one */
+	u32 newest;		/* index of the newest unanswered one */
 	u32 ord;
 	struct srn_coalesce coalesce;
 };

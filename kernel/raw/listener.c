@@ -283,13 +283,13 @@ static void close_listener(struct srn_raw_listener *l)
 	kfree(l);
 }
 
-/**
- * srn_raw_listener_put - undo srn_raw_listener_get()
- * @l: listener
- *
- * Context: process, not the link's raw_wq; no lock held; sleeps.
- */
-void srn_raw_listener_put(struct srn_raw_listener *l)
+/* What a worker does for srn_raw_listener_put(). */
+struct put_request {
+	struct work_struct work;
+	struct srn_raw_listener *listener;
+};
+
+static void put_listener(struct srn_raw_listener *l)
 {
 	/* Until the end: whoever needs the port next has to find it free. */
 	mutex_lock(&listeners_mutex);
@@ -298,4 +298,32 @@ void srn_raw_listener_put(struct srn_raw_listener *l)
 		close_listener(l);
 	}
 	mutex_unlock(&listeners_mutex);
+}
+
+static void put_work(struct work_struct *work)
+{
+	put_listener(container_of(work, struct put_request, work)->listener);
+}
+
+/**
+ * srn_raw_listener_put - undo srn_raw_listener_get()
+ * @l: listener
+ *
+ * A worker does it, as there: others wait for the mutex.
+ *
+ * Context: process, not the link's raw_wq; no lock held; sleeps.
+ */
+void srn_raw_listener_put(struct srn_raw_listener *l)
+{
+	struct put_request request = { .listener = l };
+
+	/* A worker that waited for another one could keep that from being run. */
+	if (current->flags & PF_WQ_WORKER) {
+		put_listener(l);
+		return;
+	}
+	INIT_WORK_ONSTACK(&request.work, put_work);
+	queue_work(srn_wq, &request.work);
+	flush_work(&request.work);
+	destroy_work_on_stack(&request.work);
 }

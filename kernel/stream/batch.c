@@ -88,6 +88,7 @@ void srn_batch_refer(struct srn_tx_batch *b, struct srn_mem *mem)
 	if (!mem || (b->num_mems && b->mems[b->num_mems - 1] == mem))
 		return;
 	kref_get(&mem->ref);
+	b->mem_at[b->num_mems] = b->bytes;
 	b->mems[b->num_mems++] = mem;
 }
 
@@ -106,30 +107,41 @@ bool srn_batch_refers(const struct srn_tx_batch *b, const struct srn_mem *mem)
 	return false;
 }
 
-/* Let go of the first @num regions. */
-static void unhold(const struct srn_tx_batch *b, u32 num)
+/* Return: index of the first region of which bytes may be left; those before it may be gone. */
+static u32 first_left(const struct srn_tx_batch *b)
 {
-	while (num--)
-		if (b->mems[num]->type == SRN_MEM_USER)
-			srn_mem_end(b->mems[num]);
+	u32 sent = b->bytes - iov_iter_count(&b->iter), i = 0;
+
+	while (i + 1 < b->num_mems && b->mem_at[i + 1] <= sent)
+		i++;
+	return i;
+}
+
+/* Let go of the regions from @first up to @end. */
+static void unhold(const struct srn_tx_batch *b, u32 first, u32 end)
+{
+	while (end-- > first)
+		if (b->mems[end]->type == SRN_MEM_USER)
+			srn_mem_end(b->mems[end]);
 }
 
 /*
  * Bytes of a region that has been deregistered must not leave any more. Deregistering a process's
  * region waits for its accesses to end, so it is held while TCP copies from it. A kernel consumer's
  * region is not held: it has to stay until what was posted is complete, and where a peer may
- * invalidate it a softirq would wait. Return: false if a region is not valid any more.
+ * invalidate it a softirq would wait. Return: false if a region, from @first on, is not valid any
+ * more.
  */
-static bool hold(const struct srn_tx_batch *b)
+static bool hold(const struct srn_tx_batch *b, u32 first)
 {
 	struct srn_mem *mem;
 	u32 i;
 
-	for (i = 0; i < b->num_mems; i++) {
+	for (i = first; i < b->num_mems; i++) {
 		mem = b->mems[i];
 		if (mem->type == SRN_MEM_USER ? srn_mem_begin(mem) : READ_ONCE(mem->valid))
 			continue;
-		unhold(b, i);
+		unhold(b, first, i);
 		return false;
 	}
 	return true;
@@ -271,15 +283,17 @@ static int push_some_softirq(struct srn_tx_batch *b, struct sock *sk)
  */
 int srn_batch_push(struct srn_tx_batch *b, struct socket *sock, bool may_sleep)
 {
+	u32 first;
 	int ret;
 
 	if (b->give && !b->given)
 		b->give = have_successor(b, may_sleep);
 	while (iov_iter_count(&b->iter)) {
-		if (!hold(b))
+		first = first_left(b);
+		if (!hold(b, first))
 			return -EFAULT;
 		ret = may_sleep ? push_some_process(b, sock->sk) : push_some_softirq(b, sock->sk);
-		unhold(b, b->num_mems);
+		unhold(b, first, b->num_mems);
 		if (ret < 0)
 			return ret;
 	}

@@ -29,7 +29,8 @@ struct mem_cgroup;
  * @given: TCP has taken some of them
  * @payer: cgroup to which the batch is charged; NULL: the kernel's
  * @iter: what is left of @iov to be pushed
- * @mems: regions that @iov refers to, each with a reference
+ * @mems: regions that @iov refers to, each with a reference, in the order of their bytes
+ * @mem_at: how many bytes come before those of each region
  * @iov: pieces: headers, trailers and copied payload in @buf, other payload in place
  * @buf: linear memory
  *
@@ -45,6 +46,7 @@ struct srn_tx_batch {
 	struct mem_cgroup *payer;
 	struct iov_iter iter;
 	struct srn_mem *mems[SRN_BATCH_MEMS];
+	u32 mem_at[SRN_BATCH_MEMS];
 	struct kvec iov[SRN_BATCH_IOV];
 	u8 buf[SRN_BATCH_BUF];
 };

@@ -122,7 +122,7 @@ int srn_handshake_send(struct socket *sock, const struct srn_mpa_frame *frame, c
 
 /**
  * srn_handshake_private - private data of the peer's frame
- * @h: complete frame
+ * @h: what has come of it; of a frame that is not complete there is none
  * @len: result: its length
  *
  * Return: the data, or NULL if there is none.
@@ -131,6 +131,10 @@ u8 *srn_handshake_private(const struct srn_handshake *h, u32 *len)
 {
 	u32 head = SRN_MPA_FRAME + (h->frame.enhanced ? SRN_MPA_ENHANCED : 0);
 
-	*len = h->in && h->have > head ? h->have - head : 0;
+	/* The frame is decoded as soon as its header is there. */
+	bool whole = h->in && h->have >= SRN_MPA_FRAME &&
+		     h->have == SRN_MPA_FRAME + h->frame.private_len;
+
+	*len = whole && h->have > head ? h->have - head : 0;
 	return *len ? h->in + head : NULL;
 }

@@ -19,6 +19,9 @@
  */
 #define HELD_RETRY_DELAY	(HZ / 10)
 
+/* So many bytes, and what else is in the same packet, are taken in a row before others. */
+#define INPUT_AT_ONCE		(128 * 1024)
+
 /* Reassembling an FPDU of fewer bytes costs little. */
 #define SHORT_FPDU		4096
 
@@ -310,6 +313,16 @@ static u32 rx_bytes(struct srn_stream *s, const u8 *data, u32 len, struct packet
 	return used;
 }
 
+/* What has been taken in a row; srn_rx_again() goes on behind INPUT_AT_ONCE. */
+static void count_input(struct srn_stream *s, read_descriptor_t *desc, unsigned int len)
+{
+	desc->written += len;
+	if (desc->written < INPUT_AT_ONCE || s->rx_stopped)
+		return;
+	desc->count = 0;
+	s->rx_more = true;
+}
+
 /* Whatever arrives after the end is taken and dropped, so that the peer can finish. */
 static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset, size_t len)
 {
@@ -335,6 +348,7 @@ static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int o
 	skb_abort_seq_read(&walk);
 	s->ops->rx_pause(s);
 	rcu_read_unlock();
+	count_input(s, desc, consumed);
 	return s->rx_stopped ? len : consumed;
 }
 
@@ -389,8 +403,10 @@ void srn_rx_input(struct srn_stream *s, struct sock *sk)
 		starved_event(s);
 	if (!s->rx_starved || s->rx_stopped)
 		tcp_read_sock(sk, &desc, rx_actor);
+	if (unlikely(!desc.count))
+		srn_rx_again(s, 0);
 	/* Nothing behind an urgent byte would ever be read, and MPA has no urgent data. */
-	if (unlikely(tcp_sk(sk)->urg_data) && !s->rx_starved && !s->rx_stopped)
+	if (unlikely(tcp_sk(sk)->urg_data) && desc.count && !s->rx_starved && !s->rx_stopped)
 		rx_violation(s, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_CLOSED));
 	srn_tally_flush(s->counters, SRN_RX, &s->rx_tally);
 	s->ops->rx_done(s);

@@ -11,6 +11,7 @@
 #include <net/addrconf.h>
 #include <net/if_inet6.h>
 
+#include "../device/work.h"
 #include "../uapi/softrnic-abi.h"
 #include "gid.h"
 
@@ -239,7 +240,7 @@ void srn_gid_note(struct srn_device *dev)
  */
 void srn_gid_check(struct srn_device *dev, unsigned long delay)
 {
-	mod_delayed_work(system_wq, &dev->gid_work, delay);
+	mod_delayed_work(srn_wq, &dev->gid_work, delay);
 }
 
 /**
@@ -250,7 +251,7 @@ void srn_gid_check(struct srn_device *dev, unsigned long delay)
  */
 void srn_gid_check_later(struct srn_device *dev)
 {
-	queue_delayed_work(system_wq, &dev->gid_work, HZ);
+	queue_delayed_work(srn_wq, &dev->gid_work, HZ);
 }
 
 /* Addresses often come together, and one that goes may still be listed when this is called. */

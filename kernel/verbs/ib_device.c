@@ -235,15 +235,27 @@ static void wait_for_kernel_consumers(struct srn_device *dev)
 	}
 }
 
+/* The next link of a network device may be there before the last one is gone. */
+static void clear_gid_tag(struct net_device *netdev)
+{
+	struct ib_device *next;
+
+	rtnl_lock();
+	next = ib_device_get_by_netdev(netdev, (enum rdma_driver_id)SRN_DRIVER_ID);
+	if (next)
+		ib_device_put(next);
+	else
+		srn_compat_clear_gid_tag(netdev);
+	rtnl_unlock();
+}
+
 static void srn_dealloc_driver(struct ib_device *ibdev)
 {
 	struct srn_device *dev = to_srn_dev(ibdev);
 
 	wait_for_kernel_consumers(dev);
 	end_connections(dev);
-	rtnl_lock();
-	srn_compat_clear_gid_tag(dev->netdev);
-	rtnl_unlock();
+	clear_gid_tag(dev->netdev);
 	let_go(dev);
 }
 
@@ -437,8 +449,8 @@ int srn_ib_device_register(struct srn_device *dev, const char *name)
 	memcpy(&dev->ibdev.node_guid, dev->gid.raw, sizeof(dev->ibdev.node_guid));
 	dev->ibdev.dev.parent = dev->netdev->dev.parent;
 	WRITE_ONCE(dev->registering, true);
+	/* If it succeeds the link may have been deleted again when it returns. */
 	ret = ib_register_device(&dev->ibdev, name, NULL);
-	WRITE_ONCE(dev->registering, false);
 	if (ret) {
 		rtnl_lock();
 		srn_compat_clear_gid_tag(dev->netdev);

@@ -7,6 +7,7 @@
 #include <linux/rtnetlink.h>
 #include <net/net_namespace.h>
 #include <rdma/ib_verbs.h>
+#include <rdma/iw_portmap.h>
 #include <rdma/rdma_netlink.h>
 
 #include "../device/settings.h"
@@ -56,6 +57,11 @@ static void complete_link(struct net_device *netdev)
 
 	if (!dev)
 		return;
+	WRITE_ONCE(dev->registering, false);
+	/* The last link of the network device may have taken its tag away while it ended. */
+	rtnl_lock();
+	srn_ib_device_update_gid(dev);
+	rtnl_unlock();
 	if (srn_settings_register(dev))
 		pr_notice("softrnic: %s: no memory to show the setting raw/port\n", netdev->name);
 	/* An address may have come before anybody could be told. */
@@ -109,12 +115,19 @@ static int new_link(const char *name, struct net_device *netdev)
 			  netdev->name);
 		return -EOPNOTSUPP;
 	}
+	/* The core's port mapper has no room for more, so that rdma_cm could not use the link. */
+	if (strlen(name) >= IWPM_DEVNAME_SIZE) {
+		pr_notice("softrnic: %s: the link's name has more than %d characters\n", netdev->name,
+			  IWPM_DEVNAME_SIZE - 1);
+		return -ENAMETOOLONG;
+	}
 	mutex_lock(&mutex);
 	ret = add_link(name, netdev, &net);
+	if (!ret)
+		complete_link(netdev);
 	mutex_unlock(&mutex);
 	if (ret)
 		return ret;
-	complete_link(netdev);
 	return remove_if_stranded(netdev, net) ? -ENODEV : 0;
 }
 

@@ -89,6 +89,8 @@ test_refusals()
 	add srn0 d0
 	check_fails "refused: second link on a network device" "File exists" add srnx d0
 	check_fails "refused: a name that is taken" "File exists" add srn0 d1
+	check_fails "refused: a name that is too long for rdma_cm" "File name too long" \
+		add a-link-with-a-name-of-32-letters d1
 	run_check "the first link is as it was" netdev_is srn0 d0
 	ip link add sit1 type sit local 10.3.0.1 remote 10.3.0.2
 	check_fails "refused: IPv6-in-IPv4 tunnel" "not supported" add srnx sit1

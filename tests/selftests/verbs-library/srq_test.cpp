@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // Shared receive queues.
 #include <array>
+#include <memory>
 #include <set>
 
 #include "data.hpp"
@@ -126,6 +127,37 @@ TEST_F(SharedReceives, OutliveAQueuePair) {
     const ibv_wc wc = next(second.server.recv_cq());
     expect_good(wc, 1, IBV_WC_RECV);
     EXPECT_EQ(wc.byte_len, 5U);
+}
+
+/// Who drains a shared queue waits for this, also where there never was a connection.
+TEST_F(SharedReceives, AreLetGoWithoutAConnection) {
+    const softrnic::cq queue = must(softrnic::cq::create(device(), 8));
+    ibv_qp_init_attr wanted{};
+    wanted.send_cq = wanted.recv_cq = queue.native();
+    wanted.srq = pool.native();
+    wanted.cap = {.max_send_wr = 4, .max_recv_wr = 0, .max_send_sge = 1, .max_recv_sge = 0,
+                  .max_inline_data = 0};
+    wanted.qp_type = IBV_QPT_RC;
+    const std::unique_ptr<ibv_qp, int (*)(ibv_qp*)> qp(ibv_create_qp(domain.native(), &wanted),
+                                                       ibv_destroy_qp);
+    ASSERT_TRUE(qp);
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_ERR;
+    ASSERT_EQ(ibv_modify_qp(qp.get(), &attr, IBV_QP_STATE), 0);
+    EXPECT_TRUE(saw_event(qp.get(), IBV_EVENT_QP_LAST_WQE_REACHED));
+}
+
+/// An endpoint that brings no completion queue gets one for all receives that it may use.
+TEST_F(SharedReceives, AllFitIntoTheOwnQueue) {
+    softrnic::srq large = must(softrnic::srq::create(domain, 1000, 1));
+    pair ends = connect_pair({.server = {.domain = &domain, .shared_receives = &large}});
+    for (std::uint64_t i = 0; i < 1000; ++i) must(large.recv(softrnic::no_slices, i));
+    for (std::uint64_t i = 0; i < 1000; ++i) {
+        must(ends.client.qp().send(softrnic::no_slices, {.id = i}));
+        expect_good(next(ends.client.send_cq()), i, IBV_WC_SEND);
+    }
+    for (std::uint64_t i = 0; i < 1000; ++i)
+        expect_good(next(ends.server.recv_cq()), i, IBV_WC_RECV);
 }
 
 TEST_F(SharedReceives, InUseStay) {
