@@ -117,8 +117,8 @@ static int new_link(const char *name, struct net_device *netdev)
 	}
 	/* The core's port mapper has no room for more, so that rdma_cm could not use the link. */
 	if (strlen(name) >= IWPM_DEVNAME_SIZE) {
-		pr_notice("softrnic: %s: the link's name has more than %d characters\n", netdev->name,
-			  IWPM_DEVNAME_SIZE - 1);
+		pr_notice("softrnic: %s: the link's name has more than %d characters\n",
+			  netdev->name, IWPM_DEVNAME_SIZE - 1);
 		return -ENAMETOOLONG;
 	}
 	mutex_lock(&mutex);

@@ -135,7 +135,10 @@ TEST_F(SharedReceives, AreLetGoWithoutAConnection) {
     ibv_qp_init_attr wanted{};
     wanted.send_cq = wanted.recv_cq = queue.native();
     wanted.srq = pool.native();
-    wanted.cap = {.max_send_wr = 4, .max_recv_wr = 0, .max_send_sge = 1, .max_recv_sge = 0,
+    wanted.cap = {.max_send_wr = 4,
+                  .max_recv_wr = 0,
+                  .max_send_sge = 1,
+                  .max_recv_sge = 0,
                   .max_inline_data = 0};
     wanted.qp_type = IBV_QPT_RC;
     const std::unique_ptr<ibv_qp, int (*)(ibv_qp*)> qp(ibv_create_qp(domain.native(), &wanted),
