@@ -33,7 +33,9 @@ json long_form(const link_report& link, const std::vector<link_report>& all) {
                             {"hardware_address", link.device->hardware_address}};
     if (link.there) {
         value["gid"] = link.gid;
-        value["mpa"] = link.settings;
+        for (const auto& [name, setting] : link.settings)
+            value["mpa"][name] =
+                setting == "1" || setting == "0" ? json(setting == "1") : json(setting);
         value["counters"] = link.counters;
     }
     value["wrong"] = json::array();

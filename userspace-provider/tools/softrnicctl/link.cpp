@@ -28,11 +28,11 @@ std::vector<std::string> names_in(const std::string& folder) {
     return names;
 }
 
-std::map<std::string, bool> read_settings(const std::string& device) {
+std::map<std::string, std::string> read_settings(const std::string& device) {
     const std::string folder = settings_folder(device) + "/";
-    std::map<std::string, bool> settings;
+    std::map<std::string, std::string> settings;
     for (const std::string& name : names_in(folder)) {
-        if (const auto value = read_line(folder + name)) settings[name] = *value != "0";
+        if (const auto value = read_line(folder + name)) settings[name] = *value;
     }
     return settings;
 }

@@ -45,8 +45,8 @@ struct link_report {
     std::string gid{};
     /// By which rdma_cm of Linux before 6.4 finds the device.
     std::string cm_gid{};
-    /// Of MPA, by name.
-    std::map<std::string, bool> settings{};
+    /// Of MPA, by name, as the kernel shows them: "0", "1" or a word.
+    std::map<std::string, std::string> settings{};
     std::optional<netdev> device{};
     std::map<std::string, std::uint64_t> counters{};
 

@@ -57,7 +57,10 @@ std::string network_of(const netdev& device) {
 
 std::string settings_of(const link_report& link) {
     std::vector<std::string> words;
-    for (const auto& [name, on] : link.settings) words.push_back(name + (on ? "=on" : "=off"));
+    for (const auto& [name, value] : link.settings) {
+        const std::string shown = value == "1" ? "on" : value == "0" ? "off" : value;
+        words.push_back(name + "=" + shown);
+    }
     return joined(words);
 }
 
