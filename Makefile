@@ -118,6 +118,12 @@ test: $(if $(filter packages,$(T)),deb $(B)/.deps-testmachine,$(if $(K),debug-mo
 check-debug: debug-module tests $(if $(T),$(filter previous-abi,$(T)),previous-abi) ## tests of the test machine on a kernel that sees mistakes (K=uml, uml-smp, qemu, kcsan or trace; T='NAME …': not all)
 	@SRN_KERNEL=$(K_OR_UML) scripts/run-tests machine guest $(T)
 
+# All tests but "same-host" leave the setting alone, which is off: they mean the wire.
+.PHONY: check-paths
+check-paths: $(if $(K),debug-module,guest-module) tests ## tests of data and of consumers over the path inside one host (K=uml: debug kernel; T='NAME …': some)
+	@SRN_SAME_HOST=host SRN_ENV=SRN_SAME_HOST SRN_KERNEL=$(or $(K),stock) scripts/run-tests \
+		guest $(or $(T),verbs-library raw races kill removal limits faults programs nfs nvme iser)
+
 .PHONY: debug-kernel
 debug-kernel: ## build a debug kernel, if it is missing or its configuration changed (K=uml, uml-smp, qemu, kcsan or trace)
 	@scripts/debug-kernel build $(K_OR_UML) > /dev/null

@@ -36,6 +36,7 @@ static const struct rdma_stat_desc descs[] = {
 	[SRN_COUNT_ACCEPTS] = { .name = "accepts" },
 	[SRN_COUNT_REJECTS] = { .name = "rejects" },
 	[SRN_COUNT_RECOGNISED] = { .name = "peers_recognised" },
+	[SRN_COUNT_SAME_HOST] = { .name = "connections_same_host" },
 	[SRN_COUNT_REQUESTS_DROPPED] = { .name = "requests_dropped" },
 	[SRN_COUNT_CLOSED] = { .name = "connections_closed" },
 	[SRN_COUNT_LOST] = { .name = "connections_lost" },

@@ -31,6 +31,7 @@ enum srn_counter {
 	SRN_COUNT_ACCEPTS,		/* connections that this side has accepted */
 	SRN_COUNT_REJECTS,
 	SRN_COUNT_RECOGNISED,		/* connections whose peer is a softrnic, too */
+	SRN_COUNT_SAME_HOST,		/* connections that take the path inside this host */
 	SRN_COUNT_REQUESTS_DROPPED,	/* requests dropped before any consumer has seen them */
 	SRN_COUNT_CLOSED,		/* connections that were established and have ended */
 	SRN_COUNT_LOST,			/* established connections reset or timed out */

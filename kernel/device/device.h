@@ -35,6 +35,13 @@ struct srn_qpns {
 	u32 next;
 };
 
+/* Which connections go past TCP, see stream/direct.h. */
+enum srn_same_host {
+	SRN_SAME_HOST_OFF,	/* none */
+	SRN_SAME_HOST_NETNS,	/* those whose ends are both in this network namespace */
+	SRN_SAME_HOST_ANY,	/* those whose ends are both on this host, and allow it */
+};
+
 /**
  * struct srn_device - one link
  * @ibdev: what the RDMA core sees
@@ -69,6 +76,7 @@ struct srn_qpns {
  * @greeting: new connections find out whether their peer is a softrnic, see wire/greeting.h
  * @placed_completions: work of new connections of rdma_cm completes when a peer that is a softrnic
  *	has placed it, see qp/placed.h
+ * @same_host: enum srn_same_host
  * @raw_port: TCP port for queue pairs that are brought up by hand; 0: there are none
  * @bring_up: brings a queue pair to RTR by hand; verbs/ hands down what is above this layer
  * @registering: the core is replaying the existing listeners
@@ -107,6 +115,7 @@ struct srn_device {
 	bool large_fpdus;
 	bool greeting;
 	bool placed_completions;
+	u8 same_host;
 	u16 raw_port;
 	int (*bring_up)(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask);
 	bool registering;

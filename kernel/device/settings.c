@@ -4,6 +4,7 @@
  * parameters are the settings with which links that are added later begin.
  *
  *	/sys/class/infiniband/srn0/mpa/{crc,greeting,large_fpdus,markers,placed_completions}
+ *	/sys/class/infiniband/srn0/mpa/same_host
  *	/sys/class/infiniband/srn0/raw/port
  */
 #include <linux/device.h>
@@ -32,6 +33,37 @@ static bool placed_completions;
 module_param(placed_completions, bool, 0644);
 MODULE_PARM_DESC(placed_completions, "Sends and Writes complete when a peer that is a softrnic, too, has placed them, on links that are added (default: N)");
 
+static const char *const same_host_names[] = {
+	[SRN_SAME_HOST_OFF] = "off",
+	[SRN_SAME_HOST_NETNS] = "netns",
+	[SRN_SAME_HOST_ANY] = "host",
+};
+
+static u8 same_host = SRN_SAME_HOST_OFF;
+
+static int same_host_set(const char *value, const struct kernel_param *param)
+{
+	int ret = sysfs_match_string(same_host_names, value);
+
+	if (ret < 0)
+		return ret;
+	WRITE_ONCE(same_host, ret);
+	return 0;
+}
+
+static int same_host_get(char *buf, const struct kernel_param *param)
+{
+	return sysfs_emit(buf, "%s\n", same_host_names[READ_ONCE(same_host)]);
+}
+
+static const struct kernel_param_ops same_host_ops = {
+	.set = same_host_set,
+	.get = same_host_get,
+};
+
+module_param_cb(same_host, &same_host_ops, NULL, 0644);
+MODULE_PARM_DESC(same_host, "Which connections within this host go past TCP on links that are added: off, netns (within a network namespace) or host (default: off)");
+
 static ushort raw_port = 5040;
 module_param(raw_port, ushort, 0644);
 MODULE_PARM_DESC(raw_port, "TCP port for queue pairs that are brought up without rdma_cm on links that are added, 0: none (default: 5040)");
@@ -47,6 +79,7 @@ void srn_settings_init(struct srn_device *dev)
 	dev->large_fpdus = READ_ONCE(large_fpdus);
 	dev->greeting = READ_ONCE(greeting);
 	dev->placed_completions = READ_ONCE(placed_completions);
+	dev->same_host = READ_ONCE(same_host);
 	dev->raw_port = READ_ONCE(raw_port);
 }
 
@@ -106,12 +139,34 @@ static struct setting placed_completions_setting = {
 	.offset = offsetof(struct srn_device, placed_completions),
 };
 
+static ssize_t same_host_show(struct device *device, struct device_attribute *attr, char *buf)
+{
+	struct srn_device *dev = rdma_device_to_drv_device(device, struct srn_device, ibdev);
+
+	return sysfs_emit(buf, "%s\n", same_host_names[READ_ONCE(dev->same_host)]);
+}
+
+static ssize_t same_host_store(struct device *device, struct device_attribute *attr,
+			       const char *buf, size_t count)
+{
+	struct srn_device *dev = rdma_device_to_drv_device(device, struct srn_device, ibdev);
+	int ret = sysfs_match_string(same_host_names, buf);
+
+	if (ret < 0)
+		return ret;
+	WRITE_ONCE(dev->same_host, ret);
+	return count;
+}
+
+static DEVICE_ATTR_RW(same_host);
+
 static struct attribute *mpa_attributes[] = {
 	&crc_setting.attr.attr,
 	&markers_setting.attr.attr,
 	&large_fpdus_setting.attr.attr,
 	&greeting_setting.attr.attr,
 	&placed_completions_setting.attr.attr,
+	&dev_attr_same_host.attr,
 	NULL
 };
 

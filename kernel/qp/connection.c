@@ -74,8 +74,8 @@ int srn_connection_start(struct srn_qp *qp, const struct srn_conn *conn, struct 
 		mutex_unlock(&qp->conn_mutex);
 		return -ECONNABORTED;
 	}
-	conn_reset(qp, params);
 	srn_stream_attach(&qp->stream, sock, &stream_params);
+	conn_reset(qp, params);
 	if (qp->rate_limit)
 		srn_service_set_rate(sock, qp->rate_limit);
 

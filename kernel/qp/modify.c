@@ -2,6 +2,7 @@
 /*
  * Changes of a queue pair by hand: states, access flags, rate.
  */
+#include "../stream/direct.h"
 #include "../stream/service.h"
 #include "binding.h"
 #include "connection.h"
@@ -146,6 +147,10 @@ static void modify_rate(struct srn_qp *qp, u32 kbits)
 {
 	mutex_lock(&qp->conn_mutex);
 	WRITE_ONCE(qp->rate_limit, kbits);
+	/* TCP keeps the rate. Pairs with the barrier in srn_recognition_next(). */
+	smp_mb();
+	if (kbits)
+		srn_direct_return(&qp->stream);
 	if (qp->stream.sock)
 		srn_service_set_rate(qp->stream.sock, kbits);
 	mutex_unlock(&qp->conn_mutex);

@@ -5,6 +5,7 @@
  */
 #include <linux/random.h>
 
+#include "../stream/direct.h"
 #include "../stream/tx.h"
 #include "message.h"
 #include "placed.h"
@@ -16,6 +17,17 @@
 
 /* A HELLO comes first, or right behind the ready message. */
 #define FIRST_SEGMENTS	2
+
+/* The path inside this host does not know a limit of the rate. */
+static bool may_go_direct(const struct srn_qp *qp)
+{
+	return READ_ONCE(qp->dev->same_host) != SRN_SAME_HOST_OFF && !READ_ONCE(qp->rate_limit);
+}
+
+static bool between_namespaces(const struct srn_qp *qp)
+{
+	return READ_ONCE(qp->dev->same_host) == SRN_SAME_HOST_ANY;
+}
 
 static void agree_on_rnr(struct srn_qp *qp)
 {
@@ -42,7 +54,7 @@ void srn_recognition_itself(struct srn_qp *qp)
 
 /**
  * srn_recognition_begin - prepare for the first message of a connection
- * @qp: queue pair whose stream has not started
+ * @qp: queue pair whose stream is attached and has not started
  * @initiator: this end of the connection is the initiator
  * @agreed: both ends have said that they will do so
  *
@@ -50,9 +62,14 @@ void srn_recognition_itself(struct srn_qp *qp)
  */
 void srn_recognition_begin(struct srn_qp *qp, bool initiator, bool agreed)
 {
+	struct srn_greeting *g = &qp->rx.greeting;
+
 	if (!agreed && !READ_ONCE(qp->dev->greeting))
 		return;
-	srn_greeting_begin(&qp->rx.greeting, initiator, FEATURES, get_random_u64());
+	srn_greeting_begin(g, initiator, FEATURES, get_random_u64());
+	if (may_go_direct(qp) &&
+	    (!initiator || srn_direct_offer(&qp->stream, g->nonce, between_namespaces(qp))))
+		g->features |= SRN_PEER_SAME_HOST;
 	if (!initiator)
 		return;
 	qp->tx.greeting = SRN_GREETING_HELLO;
@@ -70,6 +87,13 @@ static void recognised(struct srn_qp *qp)
 		srn_placed_await(qp);
 		srn_tx_kick_async(&qp->stream);
 	}
+}
+
+/* All that the peer has given to TCP has come. */
+static void go_direct(struct srn_qp *qp)
+{
+	srn_count(qp->dev->counters, SRN_COUNT_SAME_HOST);
+	srn_direct_open(&qp->stream);
 }
 
 /* Let the transmitter say it. */
@@ -94,6 +118,9 @@ void srn_recognition_received(struct srn_qp *qp)
 		return;
 	switch (srn_greeting_take(g, qp->rx.header.stag, qp->rx.header.to)) {
 	case SRN_GREETING_HELLO:
+		if (g->features & SRN_PEER_SAME_HOST &&
+		    !srn_direct_find(&qp->stream, g->peer_nonce, between_namespaces(qp)))
+			g->features &= ~SRN_PEER_SAME_HOST;
 		/* Before the peer confirms: its first message may come before that. */
 		agree_on_rnr(qp);
 		/* Release: the transmitter reads the greeting. */
@@ -107,6 +134,13 @@ void srn_recognition_received(struct srn_qp *qp)
 		break;
 	case SRN_GREETING_CONFIRM:
 		recognised(qp);
+		if (!(g->features & SRN_PEER_SAME_HOST))
+			break;
+		go_direct(qp);
+		say(qp, SRN_GREETING_MOVED);
+		break;
+	case SRN_GREETING_MOVED:
+		go_direct(qp);
 		break;
 	default:
 		break;
@@ -130,5 +164,13 @@ enum srn_tx_verdict srn_recognition_next(struct srn_qp *qp, struct srn_tx_msg *m
 	qp->tx.greeting = SRN_GREETING_NONE;
 	srn_message_empty_write(qp, msg);
 	srn_greeting_put(&qp->rx.greeting, kind, &msg->stag, &msg->to);
+	if (qp->rx.greeting.features & SRN_PEER_SAME_HOST &&
+	    (kind == SRN_GREETING_CONFIRM || kind == SRN_GREETING_MOVED)) {
+		srn_direct_move(&qp->stream);
+		/* Pairs with the barrier in modify_rate(). */
+		smp_mb();
+		if (READ_ONCE(qp->rate_limit))
+			srn_direct_return(&qp->stream);
+	}
 	return SRN_TX_MESSAGE;
 }

@@ -103,7 +103,16 @@ static u32 payload_size(struct srn_stream *s, struct srn_tx_msg *msg, u32 overhe
 	return len;
 }
 
-static void put_header(const struct srn_tx_msg *msg, u8 *header, u32 len, bool last)
+/**
+ * srn_frame_header - write the header of a message's next segment, with an FPDU's length field
+ * @msg: message
+ * @header: where to, at most %SRN_MAX_HEADER bytes
+ * @len: payload of the segment
+ * @last: it ends the message
+ *
+ * Context: any.
+ */
+void srn_frame_header(const struct srn_tx_msg *msg, u8 *header, u32 len, bool last)
 {
 	void *out = header;
 
@@ -123,7 +132,7 @@ static int build_plain(struct srn_stream *s, struct srn_tx_msg *msg, u32 header_
 	u32 crc = SRN_CRC_SEED;
 	int ret;
 
-	put_header(msg, header, len, last);
+	srn_frame_header(msg, header, len, last);
 	if (s->framer.with_crc)
 		crc = crc32c(crc, header, header_len);
 	ret = add_payload(s, msg, len, copy, &crc);
@@ -144,7 +153,7 @@ static int build_marked(struct srn_stream *s, struct srn_tx_msg *msg, u32 header
 	void *data;
 	u32 n;
 
-	put_header(msg, header, len, last);
+	srn_frame_header(msg, header, len, last);
 	srn_batch_reserve(b, srn_framer_begin(f, srn_batch_tail(b)));
 	srn_batch_reserve(b, srn_framer_put(f, srn_batch_tail(b), header, header_len));
 	while (len) {
@@ -194,7 +203,7 @@ static int build_continuations(struct srn_stream *s, struct srn_tx_msg *msg,
 	u32 piece = 0, need, n;
 
 	for (; count; count--) {
-		put_header(msg, srn_batch_reserve(b, e->header_len), e->len, false);
+		srn_frame_header(msg, srn_batch_reserve(b, e->header_len), e->len, false);
 		for (need = e->len; need; need -= n) {
 			if (!piece) {
 				if (srn_cursor_peek(&msg->source, left, &data, &piece))

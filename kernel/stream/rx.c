@@ -8,6 +8,8 @@
 
 #include "../device/work.h"
 #include "charge.h"
+#include "direct.h"
+#include "hold.h"
 #include "internal.h"
 #include "reassembly.h"
 #include "rx.h"
@@ -90,7 +92,7 @@ static int rx_end(struct srn_stream *s, struct srn_term_code *term)
 	int ret;
 
 	if (unlikely(READ_ONCE(s->tx_hold)))
-		srn_tx_unhold(s);
+		srn_hold_end(s);
 	srn_tally_fpdu(s->counters, SRN_RX, &s->rx_tally, p->rdmap.opcode, p->payload_len,
 		       p->rdmap.last);
 	trace_srn_fpdu_received(s, p->rdmap.opcode, p->payload_len, p->rdmap.last);
@@ -384,15 +386,7 @@ static void resume(struct srn_stream *s)
 	rcu_read_unlock();
 }
 
-/**
- * srn_rx_input - take what the socket has
- * @s: stream
- * @sk: its socket
- *
- * Context: the socket is locked, by its owner or in softirq, and bottom halves are
- * disabled.
- */
-void srn_rx_input(struct srn_stream *s, struct sock *sk)
+static void rx_pass(struct srn_stream *s, struct sock *sk)
 {
 	read_descriptor_t desc = { .arg.data = s, .count = 1 };
 
@@ -408,6 +402,126 @@ void srn_rx_input(struct srn_stream *s, struct sock *sk)
 	/* Nothing behind an urgent byte would ever be read, and MPA has no urgent data. */
 	if (unlikely(tcp_sk(sk)->urg_data) && desc.count && !s->rx_starved && !s->rx_stopped)
 		rx_violation(s, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_CLOSED));
+	srn_tally_flush(s->counters, SRN_RX, &s->rx_tally);
+	s->ops->rx_done(s);
+}
+
+/**
+ * srn_rx_input - take what the socket has
+ * @s: stream
+ * @sk: its socket
+ *
+ * Context: the socket is locked, by its owner or in softirq, and bottom halves are
+ * disabled.
+ */
+void srn_rx_input(struct srn_stream *s, struct sock *sk)
+{
+	struct srn_direct_end *end = srn_direct_own_end(s);
+
+	if (likely(!end)) {
+		rx_pass(s, sk);
+		return;
+	}
+	spin_lock(&end->lock);
+	end->by_tcp = true;
+	rx_pass(s, sk);
+	end->by_tcp = false;
+	spin_unlock(&end->lock);
+}
+
+/**
+ * srn_rx_segments_begin - a peer in this kernel is about to deliver
+ * @s: stream
+ *
+ * Context: bottom halves disabled, RCU read lock held, as until srn_rx_segments_end(); the caller
+ * is the receiver.
+ */
+void srn_rx_segments_begin(struct srn_stream *s)
+{
+	s->rx_more = false;
+	if (s->rx_stopped)
+		return;
+	/* A peer of ours gives TCP nothing more, so somebody else has. */
+	if (unlikely(s->rx_starved || !srn_fpdu_at_boundary(&s->parser)))
+		srn_rx_violation(s, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA,
+					     SRN_MPA_LOCAL_CATASTROPHIC), s->parser.header, 0);
+	else if (unlikely(s->rx_held))
+		resume(s);
+}
+
+/* The rest of a segment will not come, nor anything behind it. */
+static void abandon(struct srn_stream *s)
+{
+	s->rx_stopped = true;
+	s->ops->ended(s, SRN_END_BROKEN);
+}
+
+/**
+ * srn_rx_segment - place a segment from a peer in this kernel
+ * @s: stream that receives, not stopped
+ * @header: as it would come by TCP, %SRN_MAX_HEADER bytes
+ * @source: payload; it moves on
+ * @len: bytes of payload
+ *
+ * If the segment breaks the protocol the stream is stopped. srn_rx_segment_end() has to follow if
+ * this returns 0.
+ *
+ * Context: between srn_rx_segments_begin() and srn_rx_segments_end().
+ *
+ * Return: 0; -ENOMEM if nothing was done for lack of memory; -EFAULT if the source is not valid,
+ * and the stream has ended as well.
+ */
+int srn_rx_segment(struct srn_stream *s, const u8 *header, struct srn_cursor *source, u32 len)
+{
+	struct srn_term_code term;
+	void *data;
+	int ret;
+	u32 n;
+
+	srn_fpdu_set_header(&s->parser, header, len);
+	ret = rx_header(s, &term);
+	if (unlikely(ret == -ENOMEM) && !get_memory_now(s, SRN_FPDU_HEADER))
+		ret = rx_header(s, &term);
+	if (unlikely(ret == -ENOMEM))
+		return ret;
+	for (; !ret && len; len -= n) {
+		if (srn_cursor_peek(source, len, &data, &n) != SRN_MEM_OK) {
+			abandon(s);
+			return -EFAULT;
+		}
+		ret = s->ops->rx_place(s, data, n, &term);
+		source->offset += n;
+	}
+	if (ret)
+		rx_violation(s, term);
+	return 0;
+}
+
+/**
+ * srn_rx_segment_end - a segment from a peer in this kernel is complete
+ * @s: stream
+ *
+ * Memory of the segment must not be open: what the segment asks for may wait for that.
+ *
+ * Context: as srn_rx_segment().
+ */
+void srn_rx_segment_end(struct srn_stream *s)
+{
+	struct srn_term_code term;
+
+	if (!s->rx_stopped && rx_end(s, &term))
+		rx_violation(s, term);
+}
+
+/**
+ * srn_rx_segments_end - a peer in this kernel delivers nothing more for now
+ * @s: stream
+ *
+ * Context: as srn_rx_segments_begin().
+ */
+void srn_rx_segments_end(struct srn_stream *s)
+{
+	s->ops->rx_pause(s);
 	srn_tally_flush(s->counters, SRN_RX, &s->rx_tally);
 	s->ops->rx_done(s);
 }

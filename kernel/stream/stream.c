@@ -5,16 +5,14 @@
 #include <linux/sched/mm.h>
 #include <net/tcp.h>
 
-#include "../compat/compat.h"
 #include "../device/work.h"
 #include "charge.h"
+#include "direct.h"
+#include "hold.h"
 #include "internal.h"
 #include "reassembly.h"
 #include "sock.h"
 #include "tx.h"
-
-/* Longer than any peer needs until it can take FPDUs that arrive behind our MPA reply. */
-#define HOLD_TIME	(HZ / 5)
 
 static void stream_data_ready(struct sock *sk)
 {
@@ -64,11 +62,6 @@ static const struct srn_sock_hooks stream_hooks = {
 	.state_change = stream_state_change,
 };
 
-static void hold_ends(struct timer_list *timer)
-{
-	srn_tx_unhold(container_of(timer, struct srn_stream, hold_timer));
-}
-
 static void receive_again(struct work_struct *work)
 {
 	srn_stream_drain(container_of(to_delayed_work(work), struct srn_stream, rx_work));
@@ -88,7 +81,7 @@ void srn_stream_init(struct srn_stream *s, const struct srn_stream_ops *ops,
 	s->payer = payer;
 	tasklet_setup(&s->tx_tasklet, srn_tx_softirq);
 	INIT_DELAYED_WORK(&s->tx_work, srn_tx_work);
-	timer_setup(&s->hold_timer, hold_ends, 0);
+	srn_hold_init(s);
 	INIT_DELAYED_WORK(&s->rx_work, receive_again);
 	atomic_set(&s->tx_role, SRN_TX_TAKEN);
 }
@@ -126,6 +119,7 @@ void srn_stream_attach(struct srn_stream *s, struct socket *sock,
 	s->tx_hold = params->hold_tx;
 	s->tx_stopped = false;
 	s->tx_shut = false;
+	s->tx_path = SRN_PATH_TCP;
 	s->rx_stopped = false;
 	s->rx_starved = false;
 	s->rx_held = false;
@@ -159,6 +153,8 @@ void srn_stream_allow_large_fpdus(struct srn_stream *s)
  */
 void srn_stream_detach(struct srn_stream *s)
 {
+	srn_direct_part(s);
+	srn_direct_leave(s);
 	s->sock = NULL;
 }
 
@@ -175,8 +171,7 @@ void srn_stream_start(struct srn_stream *s)
 {
 	struct sock *sk = s->sock->sk;
 
-	if (s->tx_hold == SRN_HOLD_FOR_A_WHILE)
-		mod_timer(&s->hold_timer, jiffies + HOLD_TIME);
+	srn_hold_begin(s);
 	lock_sock(sk);
 	srn_sock_hook(sk, &stream_hooks, s);
 	local_bh_disable();
@@ -233,10 +228,13 @@ void srn_stream_halt(struct srn_stream *s)
 {
 	srn_tx_stop(s);
 	srn_sock_unhook(s->sock->sk);
-	timer_delete_sync(&s->hold_timer);
+	/* Before rx_work: what the peer delivers may queue it. */
+	srn_direct_part(s);
+	srn_hold_stop(s);
 	cancel_delayed_work_sync(&s->rx_work);
 	srn_reassembly_end(s);
 	srn_tx_take_role(s);
+	srn_direct_leave(s);
 }
 
 /**

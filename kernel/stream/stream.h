@@ -45,6 +45,7 @@ struct mem_cgroup;
 struct srn_stream;
 struct srn_tx_batch;
 struct srn_reassembly;
+struct srn_direct;
 
 /* A message to be sent. */
 struct srn_tx_msg {
@@ -155,6 +156,13 @@ struct srn_stream_params {
 	bool large_fpdus;	/* may exceed a TCP segment, if tx_markers is off */
 };
 
+/* The way that the transmitter takes. */
+enum srn_tx_path {
+	SRN_PATH_TCP,
+	SRN_PATH_MOVING,	/* the message in hand is the last one by TCP */
+	SRN_PATH_DIRECT,	/* to a peer in this kernel, see direct.h */
+};
+
 /* The role of the transmitter, which only one context has at a time. */
 enum srn_tx_role {
 	SRN_TX_FREE,
@@ -172,12 +180,15 @@ struct srn_stream {
 	struct srn_term_code term;	/* valid once ended with a violation */
 	u8 term_header[SRN_MAX_HEADER];
 	u8 term_header_len;
+	u8 direct_end;			/* which end of @direct this stream is */
+	struct srn_direct *direct;	/* a peer in this kernel, or an offer; NULL: none */
 
 	/* Transmit: fields of the active transmitter. */
 	atomic_t tx_role ____cacheline_aligned;	/* enum srn_tx_role */
 	bool tx_stopped;
 	bool tx_shut;			/* the peer has been told that nothing more comes */
 	bool large_fpdus;
+	u32 tx_path;			/* enum srn_tx_path */
 	enum srn_tx_hold tx_hold;	/* lifted by receive, or by hold_timer */
 	struct srn_framer framer;
 	struct srn_tx_batch *batch;

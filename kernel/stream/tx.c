@@ -7,9 +7,9 @@
 #include <linux/tcp.h>
 #include <net/tcp.h>
 
-#include "../compat/compat.h"
 #include "../device/work.h"
 #include "batch.h"
+#include "direct_tx.h"
 #include "frame.h"
 #include "internal.h"
 #include "tx.h"
@@ -90,6 +90,12 @@ static int batch_build(struct srn_stream *s, enum srn_tx_verdict *verdict, bool 
 	rcu_read_lock();
 	while (b->bytes < limit) {
 		if (!s->msg.open) {
+			if (unlikely(READ_ONCE(s->tx_path) == SRN_PATH_MOVING)) {
+				/* It may have been told to return just now. */
+				cmpxchg(&s->tx_path, SRN_PATH_MOVING, SRN_PATH_DIRECT);
+				*verdict = SRN_TX_FLUSH;
+				break;
+			}
 			if (!may_sleep && asked >= MAX_IN_A_ROW)
 				break;
 			*verdict = next_message(s, &asked);
@@ -153,7 +159,7 @@ static enum round_result tx_push(struct srn_stream *s, bool may_sleep)
 }
 
 /**
- * srn_tx_refers - does the batch that is being built refer to a region?
+ * srn_tx_refers - does a batch that is being built refer to a region?
  * @s: stream
  * @mem: region
  *
@@ -161,7 +167,45 @@ static enum round_result tx_push(struct srn_stream *s, bool may_sleep)
  */
 bool srn_tx_refers(const struct srn_stream *s, const struct srn_mem *mem)
 {
-	return srn_batch_refers(s->batch, mem);
+	return s->batch && srn_batch_refers(s->batch, mem);
+}
+
+/* What was handed out has been transmitted. @verdict: why there was no more of it. */
+static enum round_result after_round(struct srn_stream *s, enum srn_tx_verdict verdict,
+				     bool may_sleep)
+{
+	if (verdict == SRN_TX_MESSAGE || verdict == SRN_TX_FLUSH)
+		return ROUND_MORE;
+	if (verdict == SRN_TX_WAIT)
+		return ROUND_STOP;
+	verdict = s->ops->tx_idle(s, may_sleep);
+	if (verdict == SRN_TX_NONE)
+		return ROUND_STOP;
+	return verdict == SRN_TX_SLEEP ? ROUND_SLEEP : ROUND_MORE;
+}
+
+/* Deliver to a peer in this kernel. */
+static enum round_result direct_round(struct srn_stream *s, bool may_sleep)
+{
+	enum srn_tx_verdict verdict;
+	int ret;
+
+	/* The consumer of the peer is told at once, and the caller may hold locks of a consumer. */
+	if (!may_sleep && !in_serving_softirq())
+		return ROUND_SLEEP;
+	ret = srn_direct_tx(s, &verdict);
+	s->ops->tx_pushed(s);
+	if (ret == -EAGAIN)
+		return ROUND_STOP;
+	if (ret == -ENOMEM) {
+		srn_count(s->counters, SRN_COUNT_NO_MEMORY);
+		return may_sleep ? ROUND_NO_MEMORY : ROUND_SLEEP;
+	}
+	if (ret) {
+		tx_fail(s, ret);
+		return ROUND_STOP;
+	}
+	return after_round(s, verdict, may_sleep);
 }
 
 /* Build one batch and push it as far as it goes. */
@@ -179,6 +223,8 @@ static enum round_result tx_round(struct srn_stream *s, bool may_sleep)
 	}
 	if (READ_ONCE(s->tx_hold) || s->tx_shut)
 		return ROUND_STOP;
+	if (READ_ONCE(s->tx_path) == SRN_PATH_DIRECT)
+		return direct_round(s, may_sleep);
 	s->batch = srn_batch_get(s->payer, may_sleep);
 	if (!s->batch) {
 		srn_count(s->counters, SRN_COUNT_NO_MEMORY);
@@ -195,14 +241,7 @@ static enum round_result tx_round(struct srn_stream *s, bool may_sleep)
 		return ROUND_STOP;
 	}
 	result = tx_push(s, may_sleep);
-	if (result != ROUND_MORE || verdict == SRN_TX_MESSAGE || verdict == SRN_TX_FLUSH)
-		return result;
-	if (verdict == SRN_TX_WAIT)
-		return ROUND_STOP;
-	verdict = s->ops->tx_idle(s, may_sleep);
-	if (verdict == SRN_TX_NONE)
-		return ROUND_STOP;
-	return verdict == SRN_TX_SLEEP ? ROUND_SLEEP : ROUND_MORE;
+	return result == ROUND_MORE ? after_round(s, verdict, may_sleep) : result;
 }
 
 /* Run rounds until there is no more to do, or until somebody else has to go on. */
@@ -254,12 +293,6 @@ static void tx_run_here(struct srn_stream *s)
 	memalloc_noio_restore(noio);
 }
 
-/* Return: true if the role was free and is now the caller's; else its owner looks once more. */
-static bool tx_kick(struct srn_stream *s)
-{
-	return atomic_xchg(&s->tx_role, SRN_TX_KICKED) == SRN_TX_FREE;
-}
-
 /**
  * srn_tx_kick - there is something to transmit; do it here
  * @s: stream
@@ -268,7 +301,7 @@ static bool tx_kick(struct srn_stream *s)
  */
 void srn_tx_kick(struct srn_stream *s)
 {
-	if (tx_kick(s))
+	if (srn_tx_take_if_free(s))
 		tx_run_here(s);
 }
 
@@ -292,12 +325,17 @@ static void tx_run_softirq(struct srn_stream *s, int rounds)
  */
 void srn_tx_kick_async(struct srn_stream *s)
 {
-	if (!tx_kick(s))
+	if (!srn_tx_take_if_free(s))
 		return;
 	if (irqs_disabled() || (IS_ENABLED(CONFIG_PREEMPT_RT) && !in_softirq())) {
 		queue_delayed_work(srn_tx_wq, &s->tx_work, 0);
 	} else if (in_softirq()) {
 		tasklet_schedule(&s->tx_tasklet);
+	} else if (READ_ONCE(s->tx_path) == SRN_PATH_DIRECT) {
+		/* It runs when bottom halves are enabled. */
+		local_bh_disable();
+		tasklet_schedule(&s->tx_tasklet);
+		local_bh_enable();
 	} else {
 		local_bh_disable();
 		tx_run_softirq(s, MAX_ROUNDS_ATOMIC);
@@ -315,7 +353,7 @@ void srn_tx_kick_async(struct srn_stream *s)
  */
 void srn_tx_kick_later(struct srn_stream *s)
 {
-	if (tx_kick(s))
+	if (srn_tx_take_if_free(s))
 		queue_delayed_work(srn_tx_wq, &s->tx_work, 0);
 }
 
@@ -340,19 +378,6 @@ void srn_tx_softirq(struct tasklet_struct *t)
 	struct srn_stream *s = from_tasklet(s, t, tx_tasklet);
 
 	tx_run_softirq(s, MAX_ROUNDS_SOFTIRQ);
-}
-
-/**
- * srn_tx_unhold - the peer listens now
- * @s: stream that may have been held
- *
- * Context: any.
- */
-void srn_tx_unhold(struct srn_stream *s)
-{
-	timer_delete(&s->hold_timer);
-	WRITE_ONCE(s->tx_hold, SRN_HOLD_NOT);
-	srn_tx_kick_async(s);
 }
 
 /**

@@ -297,6 +297,24 @@ void srn_fpdu_vouch(struct srn_fpdu_parser *p, u32 crc, const u8 *field)
 }
 
 /**
+ * srn_fpdu_set_header - take a header that has come by another way, and is as it was sent
+ * @p: parser between two FPDUs
+ * @header: length field and header, %SRN_MAX_HEADER bytes
+ * @payload: bytes that follow
+ *
+ * The parser has the header as that of the last FPDU, and is still between two FPDUs. Any context.
+ */
+void srn_fpdu_set_header(struct srn_fpdu_parser *p, const u8 *header, u32 payload)
+{
+	memcpy(p->header, header, SRN_MAX_HEADER);
+	p->header_len = header_need(p->header, SRN_MAX_HEADER);
+	p->payload_len = payload;
+	p->crc_verified = true;
+	p->midst = false;
+	srn_rdmap_get_header(p->header, &p->rdmap);
+}
+
+/**
  * srn_fpdu_parse - consume bytes up to the next event
  * @p: parser
  * @data: the stream's next bytes

@@ -97,6 +97,7 @@ struct srn_fpdu_continuation {
 void srn_fpdu_init(struct srn_fpdu_parser *p, bool with_crc, bool markers);
 u32 srn_fpdu_up_to_crc(const u8 *length);
 void srn_fpdu_vouch(struct srn_fpdu_parser *p, u32 crc, const u8 *field);
+void srn_fpdu_set_header(struct srn_fpdu_parser *p, const u8 *header, u32 payload);
 u32 srn_fpdu_parse(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 		   struct srn_fpdu_event *ev);
 u32 srn_fpdu_parse_whole(struct srn_fpdu_parser *p, const u8 *data, u32 len);

@@ -3,7 +3,8 @@
  * How two softrnics recognise each other.
  *
  * STag: 24 bits of MAGIC, then the kind. Offset: 16 bits of features, then 48 bits: the nonce of a
- * HELLO; 24 bits of proof and 24 of nonce of an ANSWER; the proof of a CONFIRM.
+ * HELLO; 24 bits of proof and 24 of nonce of an ANSWER; the proof of a CONFIRM
+ * or MOVED.
  *
  * What is said about placement: STag: MAGIC, then a bit for each thing that is said. Offset: 32
  * bits of proof, then 32 bits of value. The value of a question or an answer is the index that is
@@ -22,6 +23,7 @@
 #define LAST		0x10
 #define NOT_READY	0x20
 #define LIMITS		0x40
+#define MOVED		0x80
 
 /* Mix all bits, so that no simple copy of what was sent is a proof. */
 static u64 mix(u64 value)
@@ -40,6 +42,17 @@ static u64 answer_proof(u64 initiator_nonce)
 static u64 confirm_proof(u64 initiator_nonce, u64 responder_nonce)
 {
 	return mix(mix(initiator_nonce) + responder_nonce) & BITS_48;
+}
+
+static u64 moved_proof(u64 initiator_nonce, u64 responder_nonce)
+{
+	return mix(confirm_proof(initiator_nonce, responder_nonce)) & BITS_48;
+}
+
+/* What the low byte of the STag of each kind is. */
+static u32 byte_of(enum srn_greeting_kind kind)
+{
+	return kind == SRN_GREETING_MOVED ? MOVED : kind;
 }
 
 /**
@@ -71,15 +84,16 @@ void srn_greeting_begin(struct srn_greeting *g, bool initiator, u16 features, u6
  *
  * Return: what it says, once it is what this end may expect and its proof holds; otherwise
  * SRN_GREETING_NONE, and nothing has changed. After HELLO an ANSWER has to be put, after
- * ANSWER a CONFIRM. After ANSWER and CONFIRM both ends use @g->features.
+ * ANSWER a CONFIRM. After ANSWER and CONFIRM both ends use @g->features. Whoever has taken a HELLO
+ * may take features out of @g->features before it puts the ANSWER.
  */
 enum srn_greeting_kind srn_greeting_take(struct srn_greeting *g, u32 stag, u64 to)
 {
-	enum srn_greeting_kind kind = stag & ~MAGIC_MASK;
+	enum srn_greeting_kind kind = g->expected;
 	u16 features = to >> FEATURES_SHIFT;
 	u64 value = to & BITS_48;
 
-	if ((stag & MAGIC_MASK) != MAGIC || kind == SRN_GREETING_NONE || kind != g->expected)
+	if (kind == SRN_GREETING_NONE || stag != (MAGIC | byte_of(kind)))
 		return SRN_GREETING_NONE;
 	switch (kind) {
 	case SRN_GREETING_HELLO:
@@ -93,6 +107,12 @@ enum srn_greeting_kind srn_greeting_take(struct srn_greeting *g, u32 stag, u64 t
 			return SRN_GREETING_NONE;
 		g->peer_nonce = value & BITS_24;
 		g->features = features;
+		g->expected = features & SRN_PEER_SAME_HOST ? SRN_GREETING_MOVED :
+							      SRN_GREETING_NONE;
+		return kind;
+	case SRN_GREETING_MOVED:
+		if (value != moved_proof(g->nonce, g->peer_nonce) || features != g->features)
+			return SRN_GREETING_NONE;
 		break;
 	default:
 		if (value != confirm_proof(g->peer_nonce, g->nonce) || features != g->features)
@@ -106,7 +126,8 @@ enum srn_greeting_kind srn_greeting_take(struct srn_greeting *g, u32 stag, u64 t
 /**
  * srn_greeting_put - STag and offset of a message of this end
  * @g: greeting
- * @kind: HELLO after srn_greeting_begin() of an initiator, or what srn_greeting_take() asks for
+ * @kind: HELLO after srn_greeting_begin() of an initiator; what srn_greeting_take() asks for; or
+ *	MOVED after it has returned CONFIRM
  * @stag: result
  * @to: result
  *
@@ -120,7 +141,9 @@ void srn_greeting_put(const struct srn_greeting *g, enum srn_greeting_kind kind,
 		value |= answer_proof(g->peer_nonce) << 24;
 	else if (kind == SRN_GREETING_CONFIRM)
 		value = confirm_proof(g->nonce, g->peer_nonce);
-	*stag = MAGIC | kind;
+	else if (kind == SRN_GREETING_MOVED)
+		value = moved_proof(g->peer_nonce, g->nonce);
+	*stag = MAGIC | byte_of(kind);
 	*to = (u64)g->features << FEATURES_SHIFT | value;
 }
 

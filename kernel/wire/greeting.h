@@ -15,6 +15,9 @@
  *	take: put CONFIRM
  *	agreed			take: agreed
  *
+ * If they have found out that they are in one kernel, the CONFIRM is the last message that the
+ * initiator gives to TCP. The responder has another one for that, MOVED, which comes behind.
+ *
  * From the initiator's greeting on, either end may send further Writes without payload. One is a
  * question about what the other end has placed, an answer to that, or both. Another is the final
  * report of what has been placed, which nobody asked for. Another says how long a Send may wait for
@@ -31,6 +34,7 @@
 #define SRN_PEER_LARGE_FPDUS	0x0001	/* it receives FPDUs that exceed a TCP segment */
 #define SRN_PEER_RNR		0x0002	/* its messages may wait for a receive */
 #define SRN_PEER_PLACED	0x0004	/* it tells what it has placed */
+#define SRN_PEER_SAME_HOST	0x0008	/* it delivers without TCP to a peer in its kernel */
 
 /* What a Write without payload says to a softrnic. */
 enum srn_greeting_kind {
@@ -38,6 +42,7 @@ enum srn_greeting_kind {
 	SRN_GREETING_HELLO,
 	SRN_GREETING_ANSWER,
 	SRN_GREETING_CONFIRM,
+	SRN_GREETING_MOVED,
 };
 
 struct srn_greeting {

@@ -172,7 +172,8 @@ counted()
 		for name in os.listdir(folder):
 		    if name != "lifespan":
 		        assert link["counters"][name] == int(open(folder + name).read()), name
-		assert link["mpa"]["crc"] is True and link["wrong"] == [], link
+		assert link["mpa"]["crc"] is True and link["mpa"]["same_host"] == "off", link
+		assert link["wrong"] == [], link
 	END
 }
 

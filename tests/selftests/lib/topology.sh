@@ -18,6 +18,10 @@
 
 : "${SRN_LINK_TYPE:=softrnic}"
 
+# Links that are added take the path inside this host for connections to themselves.
+[[ -z ${SRN_SAME_HOST:-} ]] ||
+	echo "options softrnic same_host=$SRN_SAME_HOST" > /etc/modprobe.d/same-host.conf
+
 in_a() { ip netns exec a "$@"; }
 in_b() { ip netns exec b "$@"; }
 

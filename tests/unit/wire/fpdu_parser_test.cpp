@@ -414,6 +414,34 @@ TEST(FpduCrc, IsVouchedForOnce) {
     }
 }
 
+// A header that comes by another way leaves the parser between two FPDUs, with nothing in doubt.
+TEST_P(FpduStream, BetweenHeadersFromElsewhere) {
+    srn_fpdu_parser p;
+    srn_fpdu_init(&p, crc, false);
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < stream.fpdus.size(); ++i) {
+        SCOPED_TRACE(i);
+        const received_fpdu& other = stream.fpdus[stream.fpdus.size() - 1 - i];
+        std::array<std::uint8_t, SRN_MAX_HEADER> header{};
+        std::copy(other.header_bytes.begin(), other.header_bytes.end(), header.begin());
+        srn_fpdu_set_header(&p, header.data(), 60000);
+        EXPECT_TRUE(srn_fpdu_at_boundary(&p));
+        EXPECT_FALSE(srn_fpdu_in_doubt(&p));
+        EXPECT_FALSE(srn_fpdu_in_message(&p));
+        EXPECT_EQ(p.header_len, other.header_bytes.size());
+        EXPECT_EQ(p.payload_len, 60000U);
+        EXPECT_EQ(p.rdmap, other.header);
+        srn_fpdu_event event{};
+        while (at < stream.ends[i]) {
+            at += srn_fpdu_parse(&p, stream.bytes.data() + at,
+                                 static_cast<std::uint32_t>(stream.ends[i] - at), &event);
+            ASSERT_NE(event.type, SRN_FPDU_ERROR);
+        }
+        EXPECT_EQ(event.type, SRN_FPDU_END);
+        EXPECT_EQ(p.rdmap, stream.fpdus[i].header);
+    }
+}
+
 // One FPDU that was verified early does not vouch for the next one.
 TEST(FpduCrc, IsVerifiedForEachFpdu) {
     byte_vector bytes = make_fpdu({.payload = pattern(8)});

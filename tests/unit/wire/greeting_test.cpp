@@ -111,6 +111,44 @@ TEST_F(Greeting, TheAnswerToSomebodyElseIsNone) {
     EXPECT_EQ(take(other, answer()), SRN_GREETING_NONE);
 }
 
+/// Both ends are in one kernel, so that the responder says when it leaves TCP as well.
+class SameHost : public Greeting {
+protected:
+    SameHost() {
+        srn_greeting_begin(&initiator, true, SRN_PEER_SAME_HOST, initiator_nonce);
+        srn_greeting_begin(&responder, false, SRN_PEER_SAME_HOST, responder_nonce);
+    }
+};
+
+TEST_F(SameHost, TheResponderMovesLast) {
+    EXPECT_EQ(take(responder, confirm()), SRN_GREETING_CONFIRM);
+    const empty_write moved = put(responder, SRN_GREETING_MOVED);
+    EXPECT_EQ(moved.stag, 0x73724780U);
+    for (unsigned bit = 0; bit < 64; ++bit) {
+        SCOPED_TRACE(bit);
+        EXPECT_EQ(take(initiator, {moved.stag, moved.to ^ std::uint64_t{1} << bit}),
+                  SRN_GREETING_NONE);
+    }
+    EXPECT_EQ(take(initiator, moved), SRN_GREETING_MOVED);
+    EXPECT_EQ(take(initiator, moved), SRN_GREETING_NONE);
+}
+
+TEST_F(SameHost, NobodyMovesBeforeTheAnswer) {
+    srn_greeting done = responder;
+    done.peer_nonce = initiator_nonce;
+    EXPECT_EQ(take(initiator, put(done, SRN_GREETING_MOVED)), SRN_GREETING_NONE);
+}
+
+/// The responder has not found the initiator in its kernel.
+TEST_F(SameHost, TheResponderMayDecline) {
+    EXPECT_EQ(take(responder, put(initiator, SRN_GREETING_HELLO)), SRN_GREETING_HELLO);
+    responder.features = 0;
+    EXPECT_EQ(take(initiator, put(responder, SRN_GREETING_ANSWER)), SRN_GREETING_ANSWER);
+    EXPECT_EQ(initiator.features, 0);
+    EXPECT_EQ(take(responder, put(initiator, SRN_GREETING_CONFIRM)), SRN_GREETING_CONFIRM);
+    EXPECT_EQ(take(initiator, put(responder, SRN_GREETING_MOVED)), SRN_GREETING_NONE);
+}
+
 TEST_F(Greeting, OneThatDoesNotTakePartExpectsNothing) {
     srn_greeting none{};
     EXPECT_EQ(take(none, put(initiator, SRN_GREETING_HELLO)), SRN_GREETING_NONE);

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Streams of this kernel that are each other's peers: how they find each other and part.
+ */
+#include <linux/hashtable.h>
+#include <linux/slab.h>
+#include <net/tcp.h>
+
+#include "direct.h"
+#include "tx.h"
+
+static DEFINE_HASHTABLE(offers, 8);
+static DEFINE_SPINLOCK(offers_lock);	/* before the locks of the ends */
+
+/**
+ * srn_direct_offer - let a peer in this kernel find a stream
+ * @s: initiator's stream, with a socket, before it is started
+ * @nonce: random number that the peer will be told
+ * @between_namespaces: the peer may be in another network namespace
+ *
+ * Context: process. srn_direct_leave() undoes it.
+ *
+ * Return: false if there is no memory.
+ */
+bool srn_direct_offer(struct srn_stream *s, u64 nonce, bool between_namespaces)
+{
+	struct srn_direct *d = kzalloc(sizeof(*d), GFP_KERNEL_ACCOUNT);
+
+	if (!d)
+		return false;
+	d->nonce = nonce;
+	d->between_namespaces = between_namespaces;
+	refcount_set(&d->refs, 1);
+	spin_lock_init(&d->lock);
+	spin_lock_init(&d->end[0].lock);
+	spin_lock_init(&d->end[1].lock);
+	d->end[0].stream = s;
+	s->direct_end = 0;
+	s->direct = d;
+	spin_lock_bh(&offers_lock);
+	hash_add(offers, &d->node, nonce);
+	spin_unlock_bh(&offers_lock);
+	return true;
+}
+
+/* Is each socket's own address the peer's address of the other one? */
+static bool addresses_meet(const struct sock *a, const struct sock *b)
+{
+	if (a->sk_family != b->sk_family || inet_sk(a)->inet_sport != inet_sk(b)->inet_dport ||
+	    inet_sk(a)->inet_dport != inet_sk(b)->inet_sport)
+		return false;
+#if IS_ENABLED(CONFIG_IPV6)
+	if (a->sk_family == AF_INET6)
+		return ipv6_addr_equal(&a->sk_v6_rcv_saddr, &b->sk_v6_daddr) &&
+		       ipv6_addr_equal(&a->sk_v6_daddr, &b->sk_v6_rcv_saddr);
+#endif
+	return a->sk_rcv_saddr == b->sk_daddr && a->sk_daddr == b->sk_rcv_saddr;
+}
+
+static bool meets(const struct srn_direct *d, const struct srn_stream *s, bool between_namespaces)
+{
+	const struct sock *a = d->end[0].stream->sock->sk;
+	const struct sock *b = s->sock->sk;
+
+	return ((between_namespaces && d->between_namespaces) ||
+		net_eq(sock_net(a), sock_net(b))) && addresses_meet(a, b);
+}
+
+static struct srn_direct *take_offer(const struct srn_stream *s, u64 nonce, bool between_namespaces)
+{
+	struct srn_direct *d;
+
+	lockdep_assert_held(&offers_lock);
+	hash_for_each_possible(offers, d, node, nonce) {
+		if (d->nonce != nonce || !meets(d, s, between_namespaces))
+			continue;
+		hash_del(&d->node);
+		return d;
+	}
+	return NULL;
+}
+
+/**
+ * srn_direct_find - find the initiator of a stream in this kernel
+ * @s: responder's stream, which receives
+ * @nonce: what the initiator has told
+ * @between_namespaces: it may be in another network namespace, if it agrees
+ *
+ * A nonce may have been handed on by somebody between the two, so the addresses of both sockets
+ * have to match as well.
+ *
+ * Context: the receiver. srn_direct_leave() undoes it.
+ *
+ * Return: true if it was found; it is @s's peer from now on.
+ */
+bool srn_direct_find(struct srn_stream *s, u64 nonce, bool between_namespaces)
+{
+	struct srn_direct *d;
+
+	spin_lock_bh(&offers_lock);
+	d = take_offer(s, nonce, between_namespaces);
+	if (d) {
+		refcount_inc(&d->refs);
+		spin_lock(&d->end[1].lock);
+		spin_lock(&d->lock);
+		WRITE_ONCE(d->end[1].stream, s);
+		spin_unlock(&d->lock);
+		spin_unlock(&d->end[1].lock);
+	}
+	spin_unlock_bh(&offers_lock);
+	if (!d)
+		return false;
+	s->direct_end = 1;
+	/* Release: pairs with srn_direct_own_end(). */
+	smp_store_release(&s->direct, d);
+	return true;
+}
+
+/**
+ * srn_direct_move - give TCP nothing more than the message in hand
+ * @s: stream with a peer in this kernel
+ *
+ * Context: the active transmitter, from its operation tx_next.
+ */
+void srn_direct_move(struct srn_stream *s)
+{
+	WRITE_ONCE(s->tx_path, SRN_PATH_MOVING);
+}
+
+/**
+ * srn_direct_return - give everything to TCP again, from the next segment on
+ * @s: stream, on whichever path
+ *
+ * All that went by the direct path has arrived, so nothing is overtaken.
+ *
+ * Context: any.
+ */
+void srn_direct_return(struct srn_stream *s)
+{
+	WRITE_ONCE(s->tx_path, SRN_PATH_TCP);
+}
+
+/**
+ * srn_direct_open - the peer's last message by TCP has come: let it deliver
+ * @s: stream with a peer in this kernel
+ *
+ * Context: the receiver.
+ */
+void srn_direct_open(struct srn_stream *s)
+{
+	struct srn_direct *d = s->direct;
+	struct srn_direct_end *end = &d->end[s->direct_end];
+	struct srn_stream *peer;
+
+	/* Without its lock, since the pass is older than the pair. No peer of ours is so quick. */
+	if (!end->by_tcp)
+		return;
+	end->open = true;
+	spin_lock(&d->lock);
+	peer = d->end[!s->direct_end].stream;
+	if (peer)
+		srn_tx_kick_later(peer);
+	spin_unlock(&d->lock);
+}
+
+/**
+ * srn_direct_part - receive nothing more from a peer in this kernel
+ * @s: stream without callbacks
+ *
+ * When it returns, the peer does not deliver any more. srn_direct_leave() has to follow.
+ *
+ * Context: process.
+ */
+void srn_direct_part(struct srn_stream *s)
+{
+	struct srn_direct *d = s->direct;
+	struct srn_direct_end *end;
+
+	if (!d)
+		return;
+	spin_lock_bh(&offers_lock);
+	if (hash_hashed(&d->node))
+		hash_del(&d->node);
+	spin_unlock_bh(&offers_lock);
+	end = &d->end[s->direct_end];
+	spin_lock_bh(&end->lock);
+	spin_lock(&d->lock);
+	WRITE_ONCE(end->stream, NULL);
+	spin_unlock(&d->lock);
+	spin_unlock_bh(&end->lock);
+}
+
+/**
+ * srn_direct_leave - a stream has no peer in this kernel any more
+ * @s: stream after srn_direct_part(), whose engines have ended or were not started
+ *
+ * Context: process.
+ */
+void srn_direct_leave(struct srn_stream *s)
+{
+	struct srn_direct *d = s->direct;
+
+	if (!d)
+		return;
+	s->direct = NULL;
+	if (refcount_dec_and_test(&d->refs))
+		kfree(d);
+}

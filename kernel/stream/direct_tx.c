@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The transmit engine's way to a peer in this kernel: one copy, from region to region.
+ */
+#include "direct.h"
+#include "direct_tx.h"
+#include "frame.h"
+#include "internal.h"
+#include "stream_trace.h"
+
+/* Interrupted by no softirq, so much is delivered, or as many messages are looked at. */
+#define MAX_BYTES	(64 * 1024)
+#define MAX_MESSAGES	64
+
+/* Payload of a segment: the length field of an FPDU could say so much. */
+#define MAX_SEGMENT	(32 * 1024)
+
+/* Context: as srn_direct_tx(), the peer's end locked. Return: as there. */
+static int deliver_segment(struct srn_stream *s, struct srn_stream *peer, u32 *bytes)
+{
+	struct srn_tx_msg *msg = &s->msg;
+	u32 len = min_t(u32, msg->length - msg->done, MAX_SEGMENT);
+	bool last = msg->done + len == msg->length;
+	u8 header[SRN_MAX_HEADER] = {};
+	int ret;
+
+	/* As by TCP: what comes behind the end is dropped, and the sender is told later. */
+	if (!peer->rx_stopped) {
+		srn_frame_header(msg, header, len, last);
+		ret = srn_rx_segment(peer, header, &msg->source, len);
+		if (ret)
+			return ret;
+	}
+	*bytes += len;
+	msg->done += len;
+	msg->open = !last;
+	srn_tally_fpdu(s->counters, SRN_TX, &s->tx_tally, msg->opcode, len, last);
+	trace_srn_fpdu_built(s, msg->opcode, len, last);
+	/* Before the peer acts upon the segment: its answer may come by another CPU at once. */
+	srn_cursor_release(&msg->source);
+	if (last)
+		s->ops->tx_built(s);
+	srn_rx_segment_end(peer);
+	return 0;
+}
+
+static int deliver(struct srn_stream *s, struct srn_stream *peer, enum srn_tx_verdict *verdict)
+{
+	u32 bytes = 0, asked = 0;
+	bool delivered = false;
+	int ret;
+
+	while (bytes < MAX_BYTES && asked < MAX_MESSAGES) {
+		if (!s->msg.open) {
+			/* A work request may change memory that the peer's receiver has open. */
+			peer->ops->rx_pause(peer);
+			asked++;
+			*verdict = s->ops->tx_next(s, &s->msg, !delivered);
+			if (*verdict == SRN_TX_AGAIN)
+				continue;
+			if (*verdict != SRN_TX_MESSAGE)
+				return 0;
+			s->msg.done = 0;
+			s->msg.open = true;
+		}
+		ret = deliver_segment(s, peer, &bytes);
+		if (ret)
+			return ret;
+		delivered |= !s->msg.open;
+	}
+	*verdict = SRN_TX_MESSAGE;
+	return 0;
+}
+
+/**
+ * srn_direct_tx - deliver some messages to a peer in this kernel
+ * @s: stream whose transmitter has moved, see srn_direct_move()
+ * @verdict: why it stopped, if it returns 0; SRN_TX_MESSAGE: there may be more
+ *
+ * What has been delivered is complete: the caller says so to the layer above.
+ *
+ * Context: the active transmitter, in process context or in softirq, no locks held.
+ *
+ * Return: 0; -EAGAIN if the peer does not receive yet, or any more: the transmitter will be kicked,
+ * or the stream will end; -ENOMEM if the peer has no memory just now; -EFAULT if the source is not
+ * valid any more.
+ */
+int srn_direct_tx(struct srn_stream *s, enum srn_tx_verdict *verdict)
+{
+	struct srn_direct_end *to = &s->direct->end[!s->direct_end];
+	struct srn_stream *peer;
+	int ret = -EAGAIN;
+
+	local_bh_disable();
+	rcu_read_lock();
+	spin_lock(&to->lock);
+	peer = to->stream;
+	if (peer && to->open) {
+		srn_rx_segments_begin(peer);
+		ret = deliver(s, peer, verdict);
+		srn_cursor_release(&s->msg.source);
+		srn_rx_segments_end(peer);
+	}
+	spin_unlock(&to->lock);
+	rcu_read_unlock();
+	local_bh_enable();
+	srn_tally_flush(s->counters, SRN_TX, &s->tx_tally);
+	return ret;
+}

@@ -1,0 +1,102 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# files: build/tests/bin/verbs_test
+# timeout: 900
+#
+# The path inside this host: who takes it, by which settings, and that verbs are the same there.
+# "make check-paths" runs more tests over it.
+SRN_SAME_HOST=''
+. lib/ktap.sh
+. lib/topology.sh
+. lib/gtest.sh
+. lib/pairs.sh
+
+PORT=7471
+
+set_to() { echo "$2" > "/sys/class/infiniband/$1/mpa/same_host"; }
+is_set_to() { [[ $(cat "/sys/class/infiniband/$1/mpa/same_host") == "$2" ]]; }
+
+setting()
+{
+	local value
+	is_set_to srn0 off || return
+	for value in netns host off; do
+		set_to srn0 "$value" && is_set_to srn0 "$value" || return
+	done
+	! set_to srn0 everywhere 2> /dev/null && ! set_to srn0 '' 2> /dev/null && is_set_to srn0 off
+}
+
+# Of links that are added later.
+parameter()
+{
+	local file=/sys/module/softrnic/parameters/same_host
+	grep -qx off "$file" && echo host > "$file" && grep -qx host "$file" &&
+		! echo nonsense 2> /dev/null > "$file" && ip link add d1 type dummy &&
+		rdma link add srn1 type softrnic netdev d1 && is_set_to srn1 host &&
+		rdma link delete srn1 && ip link delete d1 && echo off > "$file"
+}
+
+# taken LINK: connections of the link that have taken the path so far.
+taken()
+{
+	rdma statistic show link "$1/1" | tr ' ' '\n' | sed -n '/^connections_same_host$/{n;p;}'
+}
+
+# goes BY ADDRESS LINK OTHER-LINK IN-SERVER IN-CLIENT: data is compared. BY is 1 if both
+# ends take the path, and 0 if none does.
+goes()
+{
+	local by=$1 address=$2 link=$3 other=$4 in_server=$5 in_client=$6 before other_before each=$1
+	before=$(taken "$link")
+	other_before=$(taken "$other")
+	# Both ends of one link count.
+	[[ $link != "$other" ]] || each=$((2 * by))
+	# shellcheck disable=SC2086
+	try_pair $PORT $in_server rping -s -V -a "$address" -p $PORT -C 20 -S 30000 -- \
+		$in_client rping -c -V -a "$address" -p $PORT -C 20 -S 30000 || {
+		echo "$PAIR_PROBLEM"
+		return 1
+	}
+	echo "$link: $before to $(taken "$link"), $other: $other_before to $(taken "$other")"
+	(($(taken "$link") == before + each && $(taken "$other") == other_before + each))
+}
+
+segments() { nstat -asz TcpOutSegs | awk '$1 == "TcpOutSegs" { print $2 }'; }
+
+# TCP sees the set-up and the end. By the wire there are 20 segments at least for each round.
+silent()
+{
+	local before
+	before=$(segments)
+	goes 1 10.1.0.1 srn0 srn0 '' '' || return
+	echo "$(($(segments) - before)) segments"
+	(($(segments) - before < 100))
+}
+
+# between A B BY: the settings of both links, and whether the path is taken.
+between()
+{
+	set_to srna "$1" && set_to srnb "$2" && goes "$3" 10.0.0.2 srna srnb in_b in_a &&
+		goes "$3" fd00::2 srna srnb in_b in_a
+}
+
+on_own_link verbs_test
+run_check "the setting" setting
+run_check "the module's parameter" parameter
+run_check "off: nobody takes it" goes 0 10.1.0.1 srn0 srn0 '' ''
+set_to srn0 netns
+run_check "netns: IPv4" goes 1 10.1.0.1 srn0 srn0 '' ''
+run_check "netns: IPv6" goes 1 fd01::1 srn0 srn0 '' ''
+run_check "TCP sees nothing of it" silent
+echo 0 > /sys/class/infiniband/srn0/mpa/greeting
+run_check "without greetings nobody takes it" goes 0 10.1.0.1 srn0 srn0 '' ''
+echo 1 > /sys/class/infiniband/srn0/mpa/greeting
+# What a path may get wrong: order, flushes, faults of both ends, memory that goes, rates, ends.
+run_gtest ./verbs_test 300 "${SRN_FILTER:-Atomics.*:Batch.*:Concurrency.*:Deregistration.*:Flush.*:NotReady*:Ownership.*:Placed.*:Posting.*:Rate.*:Remote*:Reregistration.*:Reuse.*:SharedReceives.*:Statistics.*:TooLong.*:Window*}"
+SRN_TEST_LINK=srn0 SRN_TEST_NETDEV=dummy0 run_gtest ./verbs_test 120 'Removal.*'
+run_check "two namespaces" two_namespaces
+run_check "two namespaces: netns at both ends" between netns netns 0
+run_check "two namespaces: host at both ends" between host host 1
+run_check "two namespaces: host at one end" between host netns 0
+run_check "two namespaces: off at one end" between host off 0
+finish
