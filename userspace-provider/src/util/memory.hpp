@@ -30,7 +30,8 @@ owner<T> make() noexcept {
     constexpr std::size_t alignment = std::max(alignof(T), sizeof(void*));
     constexpr std::size_t size = (sizeof(T) + alignment - 1) / alignment * alignment;
     void* memory = std::aligned_alloc(alignment, size);
-    return owner<T>(memory == nullptr ? nullptr : ::new (memory) T{});
+    // Not T{}: of a union in rdma-core's structures that zeroes the first member only.
+    return owner<T>(memory == nullptr ? nullptr : ::new (memory) T());
 }
 
 /// Takes back an object that release() had handed to libibverbs.
