@@ -180,16 +180,14 @@ struct srn_stream {
 	struct srn_term_code term;	/* valid once ended with a violation */
 	u8 term_header[SRN_MAX_HEADER];
 	u8 term_header_len;
-	u8 direct_end;			/* which end of @direct this stream is */
-	struct srn_direct *direct;	/* a peer in this kernel, or an offer; NULL: none */
 
 	/* Transmit: fields of the active transmitter. */
 	atomic_t tx_role ____cacheline_aligned;	/* enum srn_tx_role */
 	bool tx_stopped;
 	bool tx_shut;			/* the peer has been told that nothing more comes */
 	bool large_fpdus;
+	u8 tx_hold;			/* enum srn_tx_hold; lifted by receive, or by hold_timer */
 	u32 tx_path;			/* enum srn_tx_path */
-	enum srn_tx_hold tx_hold;	/* lifted by receive, or by hold_timer */
 	struct srn_framer framer;
 	struct srn_tx_batch *batch;
 	struct srn_tx_msg msg;
@@ -208,6 +206,8 @@ struct srn_stream {
 	u8 rx_event;			/* event without memory: enum srn_fpdu_event_type */
 	struct srn_fpdu_parser parser ____cacheline_aligned;
 	u32 rx_wanted;			/* bytes at hand that have to be reassembled */
+	bool direct_end;		/* which end of @direct this stream is */
+	struct srn_direct *direct;	/* a peer in this kernel, or an offer; NULL: none */
 };
 
 void srn_stream_init(struct srn_stream *s, const struct srn_stream_ops *ops,
