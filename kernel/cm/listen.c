@@ -206,7 +206,6 @@ static struct srn_tcp_port *new_port(struct net *net, const struct iw_cm_id *cm_
 
 	if (!port)
 		return NULL;
-	INIT_LIST_HEAD(&port->node);
 	INIT_LIST_HEAD(&port->listeners);
 	port->acceptor.wq = srn_accept_wq;
 	INIT_DELAYED_WORK(&port->acceptor.work, port_work);

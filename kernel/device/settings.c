@@ -41,14 +41,19 @@ static const char *const same_host_names[] = {
 
 static u8 same_host = SRN_SAME_HOST_OFF;
 
+static int same_host_parse(const char *text, u8 *setting)
+{
+	int value = sysfs_match_string(same_host_names, text);
+
+	if (value < 0)
+		return value;
+	WRITE_ONCE(*setting, value);
+	return 0;
+}
+
 static int same_host_set(const char *value, const struct kernel_param *param)
 {
-	int ret = sysfs_match_string(same_host_names, value);
-
-	if (ret < 0)
-		return ret;
-	WRITE_ONCE(same_host, ret);
-	return 0;
+	return same_host_parse(value, &same_host);
 }
 
 static int same_host_get(char *buf, const struct kernel_param *param)
@@ -150,12 +155,9 @@ static ssize_t same_host_store(struct device *device, struct device_attribute *a
 			       const char *buf, size_t count)
 {
 	struct srn_device *dev = rdma_device_to_drv_device(device, struct srn_device, ibdev);
-	int ret = sysfs_match_string(same_host_names, buf);
+	int ret = same_host_parse(buf, &dev->same_host);
 
-	if (ret < 0)
-		return ret;
-	WRITE_ONCE(dev->same_host, ret);
-	return count;
+	return ret ?: count;
 }
 
 static DEVICE_ATTR_RW(same_host);

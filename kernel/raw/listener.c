@@ -243,6 +243,14 @@ static void get_listener(struct work_struct *work)
 	mutex_unlock(&listeners_mutex);
 }
 
+/* @work lies on the stack of the caller, who waits for it. */
+static void run_by_worker(struct work_struct *work)
+{
+	queue_work(srn_wq, work);
+	flush_work(work);
+	destroy_work_on_stack(work);
+}
+
 /**
  * srn_raw_listener_get - keep the port of a link open
  * @dev: link
@@ -263,9 +271,7 @@ struct srn_raw_listener *srn_raw_listener_get(struct srn_device *dev,
 	struct get_request request = { .dev = dev, .address = address, .offer = offer };
 
 	INIT_WORK_ONSTACK(&request.work, get_listener);
-	queue_work(srn_wq, &request.work);
-	flush_work(&request.work);
-	destroy_work_on_stack(&request.work);
+	run_by_worker(&request.work);
 	return request.listener;
 }
 
@@ -323,7 +329,5 @@ void srn_raw_listener_put(struct srn_raw_listener *l)
 		return;
 	}
 	INIT_WORK_ONSTACK(&request.work, put_work);
-	queue_work(srn_wq, &request.work);
-	flush_work(&request.work);
-	destroy_work_on_stack(&request.work);
+	run_by_worker(&request.work);
 }

@@ -66,6 +66,15 @@ static bool meets(const struct srn_direct *d, const struct srn_stream *s, bool b
 		net_eq(sock_net(a), sock_net(b))) && addresses_meet(a, b);
 }
 
+static void set_stream(struct srn_direct *d, struct srn_direct_end *end, struct srn_stream *s)
+{
+	spin_lock_bh(&end->lock);
+	spin_lock(&d->lock);
+	WRITE_ONCE(end->stream, s);
+	spin_unlock(&d->lock);
+	spin_unlock_bh(&end->lock);
+}
+
 static struct srn_direct *take_offer(const struct srn_stream *s, u64 nonce, bool between_namespaces)
 {
 	struct srn_direct *d;
@@ -101,11 +110,7 @@ bool srn_direct_find(struct srn_stream *s, u64 nonce, bool between_namespaces)
 	d = take_offer(s, nonce, between_namespaces);
 	if (d) {
 		refcount_inc(&d->refs);
-		spin_lock(&d->end[1].lock);
-		spin_lock(&d->lock);
-		WRITE_ONCE(d->end[1].stream, s);
-		spin_unlock(&d->lock);
-		spin_unlock(&d->end[1].lock);
+		set_stream(d, &d->end[1], s);
 	}
 	spin_unlock_bh(&offers_lock);
 	if (!d)
@@ -174,20 +179,13 @@ void srn_direct_open(struct srn_stream *s)
 void srn_direct_part(struct srn_stream *s)
 {
 	struct srn_direct *d = s->direct;
-	struct srn_direct_end *end;
 
 	if (!d)
 		return;
 	spin_lock_bh(&offers_lock);
-	if (hash_hashed(&d->node))
-		hash_del(&d->node);
+	hash_del(&d->node);
 	spin_unlock_bh(&offers_lock);
-	end = &d->end[s->direct_end];
-	spin_lock_bh(&end->lock);
-	spin_lock(&d->lock);
-	WRITE_ONCE(end->stream, NULL);
-	spin_unlock(&d->lock);
-	spin_unlock_bh(&end->lock);
+	set_stream(d, &d->end[s->direct_end], NULL);
 }
 
 /**

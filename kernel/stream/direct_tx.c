@@ -6,7 +6,6 @@
 #include "direct_tx.h"
 #include "frame.h"
 #include "internal.h"
-#include "stream_trace.h"
 
 /* Interrupted by no softirq, so much is delivered, or as many messages are looked at. */
 #define MAX_BYTES	(64 * 1024)
@@ -32,10 +31,7 @@ static int deliver_segment(struct srn_stream *s, struct srn_stream *peer, u32 *b
 			return ret;
 	}
 	*bytes += len;
-	msg->done += len;
-	msg->open = !last;
-	srn_tally_fpdu(s->counters, SRN_TX, &s->tx_tally, msg->opcode, len, last);
-	trace_srn_fpdu_built(s, msg->opcode, len, last);
+	srn_frame_done(s, msg, len, last);
 	/* Before the peer acts upon the segment: its answer may come by another CPU at once. */
 	srn_cursor_release(&msg->source);
 	if (last)

@@ -193,6 +193,23 @@ static u32 count_continuations(const struct srn_stream *s, const struct srn_tx_m
 	return min(max, iov / (u32)(2 + e->len / PAGE_SIZE + 1));
 }
 
+/**
+ * srn_frame_done - the next segment of a message is complete
+ * @s: stream
+ * @msg: message; it moves on
+ * @len: payload of the segment
+ * @last: it ends the message
+ *
+ * Context: the active transmitter.
+ */
+void srn_frame_done(struct srn_stream *s, struct srn_tx_msg *msg, u32 len, bool last)
+{
+	msg->done += len;
+	msg->open = !last;
+	srn_tally_fpdu(s->counters, SRN_TX, &s->tx_tally, msg->opcode, len, last);
+	trace_srn_fpdu_built(s, msg->opcode, len, last);
+}
+
 /* Build FPDUs of one size in the middle of a message. What they have in common is done once. */
 static int build_continuations(struct srn_stream *s, struct srn_tx_msg *msg,
 			       const struct envelope *e, u32 count)
@@ -218,9 +235,7 @@ static int build_continuations(struct srn_stream *s, struct srn_tx_msg *msg,
 			piece -= n;
 		}
 		memset(srn_batch_reserve(b, e->trailer_len), 0, e->trailer_len);
-		msg->done += e->len;
-		srn_tally_fpdu(s->counters, SRN_TX, &s->tx_tally, msg->opcode, e->len, false);
-		trace_srn_fpdu_built(s, msg->opcode, e->len, false);
+		srn_frame_done(s, msg, e->len, false);
 	}
 	return 0;
 }
@@ -268,10 +283,7 @@ int srn_frame_build(struct srn_stream *s, struct srn_tx_msg *msg, u32 limit)
 		ret = build_plain(s, msg, header_len, len, last, copy);
 	if (ret)
 		return ret;
-	msg->done += len;
-	msg->open = !last;
-	srn_tally_fpdu(s->counters, SRN_TX, &s->tx_tally, msg->opcode, len, last);
-	trace_srn_fpdu_built(s, msg->opcode, len, last);
+	srn_frame_done(s, msg, len, last);
 	return 0;
 }
 

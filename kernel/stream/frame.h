@@ -18,6 +18,7 @@
 	 SRN_MARKER_LEN * SRN_MAX_MARKERS(SRN_TAGGED_HEADER))
 
 void srn_frame_header(const struct srn_tx_msg *msg, u8 *header, u32 len, bool last);
+void srn_frame_done(struct srn_stream *s, struct srn_tx_msg *msg, u32 len, bool last);
 int srn_frame_build(struct srn_stream *s, struct srn_tx_msg *msg, u32 limit);
 u32 srn_frame_terminate(struct srn_framer *f, u8 *out, const u8 *payload, u32 len);
 u32 srn_frame_empty_write(struct srn_framer *f, u8 *out, u32 stag, u64 to);

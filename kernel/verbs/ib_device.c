@@ -451,11 +451,8 @@ int srn_ib_device_register(struct srn_device *dev, const char *name)
 	WRITE_ONCE(dev->registering, true);
 	/* If it succeeds the link may have been deleted again when it returns. */
 	ret = ib_register_device(&dev->ibdev, name, NULL);
-	if (ret) {
-		rtnl_lock();
-		srn_compat_clear_gid_tag(dev->netdev);
-		rtnl_unlock();
-	}
+	if (ret)
+		clear_gid_tag(dev->netdev);
 	return ret;
 }
 
