@@ -355,6 +355,9 @@ static const struct srn_ep_kind active = {
  * This does not wait for the peer; srn_report_connected() or srn_report_ended() tells the outcome.
  *
  * Context: process.
+ *
+ * Return: 0; -EINVAL for too much private data; -EAFNOSUPPORT; -ENOMEM; as srn_claim_take_qp(); or
+ * a negative errno of the socket.
  */
 int srn_active_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 {

@@ -108,7 +108,8 @@ void srn_claim_note_end(const struct srn_ep *ep)
  * The core takes a reference next, unless this fails, and gives it back by srn_claim_rem_ref().
  * To a process, the number of somebody else's queue pair looks like one that is not in use.
  *
- * Context: any; the caller takes the reference before it enables interrupts.
+ * Context: process that connects or accepts, spinlocks may be held; it takes the reference before
+ * it enables interrupts.
  *
  * Return: its handle, or NULL if there is none that the caller may connect now.
  */

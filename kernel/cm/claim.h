@@ -3,9 +3,9 @@
  * The core's reference to a queue pair.
  *
  * While a consumer is told of its connection, nobody may destroy its id. The core drops its
- * reference to the queue pair before an id is gone, so srn_claim_rem_ref() delays that. It is not
- * told to which id a reference belonged. So a queue pair has no more than one such reference: the
- * claim, which srn_claim_get_qp() gives.
+ * reference to the queue pair before an id is gone, so srn_claim_rem_ref() delays that. That
+ * function is not told to which id a reference belonged. So srn_claim_get_qp() gives one reference,
+ * the claim, and a second one only when the connection of the first has ended.
  */
 #ifndef SRN_CLAIM_H
 #define SRN_CLAIM_H

@@ -85,6 +85,8 @@ static const struct srn_reporter_item_ops item_ops = {
  * @listener: listener that it has come to, whose process is told of it; NULL: the caller is told
  *
  * Context: process.
+ *
+ * Return: endpoint, or NULL if there is no memory.
  */
 struct srn_ep *srn_ep_alloc(struct srn_device *dev, const struct srn_ep_kind *kind,
 			    enum srn_ep_state state, struct srn_ep *listener)
@@ -130,6 +132,10 @@ err_ep:
 /**
  * srn_ep_get - take a reference
  * @ep: endpoint
+ *
+ * Context: any.
+ *
+ * Return: @ep.
  */
 struct srn_ep *srn_ep_get(struct srn_ep *ep)
 {

@@ -3,9 +3,10 @@
  * An endpoint is what the connection manager knows of a listener, or of one connection from its
  * first SYN to its last event.
  *
- * Until a connection is established, only the work of its endpoint moves it from one state to the
- * next. The socket's callbacks and a timer queue that work. It looks at the socket and goes as far
- * as it can, so no wake-up can be missed, and only the work blocks.
+ * Until a connection is established, the work of its endpoint moves it from one state to the next,
+ * except that the consumer's call leaves REQUESTED, and whatever ends a connection ends any state.
+ * The socket's callbacks and a timer queue that work. It looks at the socket and goes as far as it
+ * can, so no wake-up can be missed.
  *
  *	active				passive
  *	CONNECTING	SYN sent	WAIT_REQUEST	accepted
@@ -75,18 +76,21 @@ struct srn_ep {
 	struct kref ref;
 	u32 backlog;			/* listener: requests that may wait; does not change */
 	struct list_head node;		/* dev->endpoints, under dev->lock */
-	struct srn_worker_lock lock;	/* of what follows; given back by srn_ep_unlock() */
+	/* protects the fields below, unless they say otherwise; given back by srn_ep_unlock() */
+	struct srn_worker_lock lock;
 	enum srn_ep_state state;
 	int status;			/* in ENDED: why no connection came of it, or 0 */
 	struct iw_cm_id *cm_id;		/* with a reference */
 	iw_cm_handler consumer;		/* the handler that report.c has replaced at @cm_id */
 	struct srn_reporter *reporter;	/* with a reference; does not change */
 	struct srn_reporter_item report;	/* queues the endpoint at @reporter */
+	/* The core's worker sets these two. */
 	bool core_knows;		/* the core has taken the endpoint's first event */
 	bool forwarded;			/* passive: the core has taken the request */
 	bool orphan;			/* passive: at the last look its listener was gone */
 	bool tell_connected;		/* the consumer has to be told that it is connected */
-	struct iw_cm_id *request;	/* passive: the id of the request that the core has taken */
+	/* passive: id of the request; the core's worker sets it before it is listed */
+	struct iw_cm_id *request;
 	struct srn_qp *qp;		/* with a reference */
 	struct socket *sock;		/* NULL once the stream owns it */
 	struct work_struct work;	/* something has happened; holds a reference while queued */
@@ -109,7 +113,7 @@ struct srn_ep {
 
 	struct srn_ep *listener;	/* passive: where it came from, with a reference */
 	struct srn_tcp_port *port;	/* listener: port that it listens at */
-	/* Both lists are protected by dev->lock. */
+	/* dev->lock protects the lists below and the two numbers. */
 	struct list_head half_open;	/* listener: children before REQUESTED, oldest first */
 	struct list_head half_open_node;	/* child: in its listener's @half_open */
 	struct list_head unreported;	/* listener: requests that no consumer knows of yet */

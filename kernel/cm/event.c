@@ -10,6 +10,8 @@
  * @len: their length in bytes; an event has no room for a longer one
  *
  * Context: any; the data stay as long as ep->peer.in.
+ *
+ * Return: the data, or NULL if there are none.
  */
 void *srn_event_private(const struct srn_ep *ep, u8 *len)
 {

@@ -294,6 +294,9 @@ static const struct srn_ep_kind listener = {
  * @backlog: requests that may wait; 0 or less: the default
  *
  * Context: process.
+ *
+ * Return: 0; -EAFNOSUPPORT; -ENOMEM; or a negative errno of the socket. While the link is being
+ * registered it is 0 even if nobody can listen.
  */
 int srn_listen_create(struct iw_cm_id *cm_id, int backlog)
 {

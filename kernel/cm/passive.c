@@ -176,7 +176,7 @@ static bool has_spoken(struct sock *sk)
  * @listener: listening endpoint
  * @sock: connected socket; not the caller's any more
  *
- * Context: process.
+ * Context: process, ports_mutex held; must not wait for ep->lock of another endpoint.
  */
 void srn_passive_start(struct srn_ep *listener, struct socket *sock)
 {
@@ -296,6 +296,9 @@ static int accept_request(struct srn_ep *ep, struct iw_cm_id *cm_id, struct iw_c
  * @param: queue pair, read depths, private data
  *
  * Context: process.
+ *
+ * Return: 0; -ECONNRESET if the request is gone; -EINVAL for too much private data; as
+ * srn_claim_take_qp(); or another negative errno.
  */
 int srn_passive_accept(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 {
@@ -319,6 +322,9 @@ int srn_passive_accept(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
  * @len: its length
  *
  * Context: process.
+ *
+ * Return: 0, also if it was decided before; -ECONNRESET if the request is gone; or a negative errno
+ * if the reply was not sent.
  */
 int srn_passive_reject(struct iw_cm_id *cm_id, const void *data, u8 len)
 {

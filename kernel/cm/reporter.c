@@ -103,6 +103,10 @@ struct srn_reporter *srn_reporter_get(struct srn_device *dev)
 /**
  * srn_reporter_share - take one more reference
  * @r: reporter
+ *
+ * Context: any, dev->lock not held.
+ *
+ * Return: @r.
  */
 struct srn_reporter *srn_reporter_share(struct srn_reporter *r)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Everything that differs between kernel versions.
+ * What differs between kernel versions, as functions.
  */
 #include <linux/bvec.h>
 #include <linux/etherdevice.h>

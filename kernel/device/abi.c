@@ -50,6 +50,8 @@ int srn_abi_request(struct srn_device *dev, struct ib_udata *udata, void *req, s
  * @size: its size; an older user gets the part that it knows
  *
  * Context: process.
+ *
+ * Return: 0 or -EFAULT.
  */
 int srn_abi_respond(struct ib_udata *udata, void *resp, size_t size)
 {

@@ -113,6 +113,8 @@ static u64 counter_value(struct srn_counters __percpu *counters, size_t index)
  * srn_counters_alloc - allocate the counters of a new link
  *
  * Context: process.
+ *
+ * Return: counters, or NULL if there is no memory.
  */
 struct srn_counters __percpu *srn_counters_alloc(void)
 {
@@ -134,6 +136,8 @@ void srn_counters_free(struct srn_counters __percpu *counters)
  * @port: the only port of the device
  *
  * Context: process.
+ *
+ * Return: room for the values, or NULL if there is no memory.
  */
 struct rdma_hw_stats *srn_counters_alloc_stats(struct ib_device *ibdev, u32 port)
 {

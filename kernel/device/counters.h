@@ -29,7 +29,7 @@ enum srn_counter {
 	SRN_COUNT_CONNECT_FAILURES,	/* connects that failed for any other reason */
 	SRN_COUNT_REQUESTS,		/* requests of peers reported to a listener */
 	SRN_COUNT_ACCEPTS,		/* connections that this side has accepted */
-	SRN_COUNT_REJECTS,
+	SRN_COUNT_REJECTS,		/* requests that the consumer has rejected */
 	SRN_COUNT_RECOGNISED,		/* connections whose peer is a softrnic, too */
 	SRN_COUNT_SAME_HOST,		/* connections that take the path inside this host */
 	SRN_COUNT_REQUESTS_DROPPED,	/* requests dropped before any consumer has seen them */

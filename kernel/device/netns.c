@@ -17,9 +17,8 @@
 
 static unsigned int net_links_id;
 
-/* @links: links whose sockets are in this namespace */
 struct net_links {
-	atomic_t links;
+	atomic_t links;		/* number of links whose sockets are in this namespace */
 };
 
 /**
@@ -84,6 +83,8 @@ static struct pernet_operations net_ops = {
  * srn_netns_init - ask to be told when a namespace exits
  *
  * Context: process, at load of the module.
+ *
+ * Return: 0 or a negative errno.
  */
 int srn_netns_init(void)
 {

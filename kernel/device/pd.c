@@ -12,6 +12,8 @@
  * @udata: of the verb, or NULL for a kernel consumer
  *
  * Context: process.
+ *
+ * Return: 0; -ENOMEM at the limit; as srn_abi_request().
  */
 int srn_pd_alloc(struct ib_pd *ibpd, struct ib_udata *udata)
 {

@@ -12,6 +12,8 @@
  * @udata: of the verb
  *
  * Context: process.
+ *
+ * Return: 0, or as srn_abi_request() and srn_abi_respond().
  */
 int srn_ucontext_alloc(struct ib_ucontext *ibuc, struct ib_udata *udata)
 {

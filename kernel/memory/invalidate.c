@@ -15,7 +15,7 @@
  *
  * Only fast-registered regions of the same PD with exactly this key may be invalidated, and
  * windows of type 2 that are bound to this queue pair (RFC 5040 section 8.1.1: not the whole
- * memory of a process).
+ * memory of a process). The peer may invalidate only what grants remote access.
  *
  * Context: any, bottom halves disabled, no access open.
  *

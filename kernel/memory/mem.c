@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Access to registered memory: look-up, checks, copying.
+ * Registered memory: its life, look-up, checks, copying.
  */
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -33,6 +33,8 @@ void srn_mem_init(struct srn_mem *mem, struct ib_pd *pd, enum srn_mem_type type,
  * Its key is random: a peer cannot guess one from another.
  *
  * Context: process.
+ *
+ * Return: 0, or a negative errno if no STag is free or there is no memory.
  */
 int srn_mem_publish(struct srn_mem *mem)
 {
@@ -66,7 +68,7 @@ void srn_mem_replace(struct srn_mem *old, struct srn_mem *mem, bool new_key)
 		key = (key + 1 + get_random_u32() % 255) & 0xff;
 	mem->stag = index << 8 | key;
 	mem->valid = true;
-	/* This fails for want of memory only, of which an entry that is there needs none. */
+	/* This fails only for lack of memory, and replacing an entry needs none. */
 	xa_store(&mem->dev->mems, index, mem, GFP_KERNEL);
 }
 

@@ -68,6 +68,9 @@ static void mr_free(struct srn_mr *mr)
  * @access: IB_ACCESS_*
  *
  * Context: process.
+ *
+ * Return: region, or an error pointer: -EOPNOTSUPP for access flags or a type that there are not,
+ * -EINVAL, -ENOMEM.
  */
 struct ib_mr *srn_mr_get_dma(struct ib_pd *pd, int access)
 {
@@ -125,6 +128,9 @@ static int mem_pin(struct srn_mem *mem, u64 start, u64 length, u64 iova, int acc
  * @udata: of the verb
  *
  * Context: process.
+ *
+ * Return: region, or an error pointer: -EOPNOTSUPP for access flags or a type that there are not,
+ * -EINVAL, -ENOMEM.
  */
 struct ib_mr *srn_mr_reg_user(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access,
 			      struct ib_udata *udata)
@@ -226,6 +232,9 @@ struct ib_mr *srn_mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start, u64 le
  * @max_num_sg: pages that it can hold
  *
  * Context: process.
+ *
+ * Return: region, or an error pointer: -EOPNOTSUPP for access flags or a type that there are not,
+ * -EINVAL, -ENOMEM.
  */
 struct ib_mr *srn_mr_alloc(struct ib_pd *pd, enum ib_mr_type type, u32 max_num_sg)
 {

@@ -15,6 +15,8 @@
  * @udata: of the verb
  *
  * Context: process.
+ *
+ * Return: 0; -ENOMEM; as srn_abi_request() and srn_mem_publish().
  */
 int srn_mw_alloc(struct ib_mw *ibmw, struct ib_udata *udata)
 {

@@ -92,6 +92,9 @@ static int map_pages(struct vm_area_struct *vma, void *memory)
  * @vma: where to map it, with the offset that srn_ring_alloc() has returned in @resp
  *
  * Context: process.
+ *
+ * Return: 0; -EPERM if it would be executable; -EINVAL if there is no such mapping or it is
+ * shorter; or a negative errno.
  */
 int srn_ring_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma)
 {

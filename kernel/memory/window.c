@@ -27,11 +27,11 @@ void srn_window_unbind(struct srn_mem *window)
 
 /**
  * srn_window_refuse - let no window be bound to a region any more
- * @region: region of a process
+ * @region: any region
  *
  * Context: any.
  *
- * Return: false if windows are bound to it, and nothing was done.
+ * Return: false if windows are bound to it, or it refuses already; nothing was done.
  */
 bool srn_window_refuse(struct srn_mem *region)
 {

@@ -72,7 +72,7 @@ static bool search_on(struct srn_sq *sq, struct search *s, u32 messages)
  * @qp: queue pair
  * @messages: number in this connection
  *
- * Only the first word counts: looking through the queue takes its time.
+ * Only the first report counts, since a peer could make us search the queue again and again.
  *
  * Context: the receiver.
  */
@@ -118,7 +118,7 @@ static bool blame(struct srn_sq *sq, u32 *index, const struct srn_rdmap_header *
 		*index = sq->cons;
 	/* Acquire: pairs with srn_fetch_next() and srn_fetch_post(). */
 	end = smp_load_acquire(&sq->prod);
-	/* The one in hand, too; but the peer cannot know of what comes behind it. */
+	/* The search includes the request in hand. The peer cannot know of what comes behind it. */
 	if ((s32)(end - next) > 1)
 		end = next + 1;
 	for (; most && (s32)(end - *index) > 0; most--) {

@@ -14,7 +14,7 @@ struct srn_qp;
  * The connection of a queue pair, as seen by whoever sets it up: the connection manager or another.
  * While the two are bound the queue pair holds a reference, which it takes with @get and drops with
  * @put (any context). It calls @ended once it has let go of the connection and its queues have been
- * flushed (process context).
+ * flushed, unless its process destroys it (process context).
  */
 struct srn_conn;
 

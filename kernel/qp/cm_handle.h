@@ -21,7 +21,7 @@ struct srn_cm_handle {
 	struct ib_qp ibqp;		/* what the core sees */
 	struct srn_qp *qp;		/* exists until @gone, and while it is referenced */
 	spinlock_t lock;
-	bool gone;			/* @qp is being destroyed; lock */
+	bool gone;			/* @qp is being destroyed; @lock protects it */
 	struct rcu_head rcu;
 };
 

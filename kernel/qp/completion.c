@@ -92,7 +92,7 @@ void srn_completion_run(struct srn_qp *qp)
 		srn_cq_notify(qp->scq, failed);
 }
 
-/* The first one may have to say why. */
+/* The first request that is flushed may have to say why the connection ended. */
 static u8 flush_status(struct srn_sq *sq)
 {
 	u8 status = sq->flush_first_as ?: IB_WC_WR_FLUSH_ERR;

@@ -56,6 +56,9 @@ static void conn_reset(struct srn_qp *qp, const struct srn_conn_params *params)
  * @params: what the set-up agreed on
  *
  * Context: process, sleeps.
+ *
+ * Return: 0, or -ECONNABORTED if the queue pair is not bound to @conn any more, or must not go to
+ * RTS.
  */
 int srn_connection_start(struct srn_qp *qp, const struct srn_conn *conn, struct socket *sock,
 			 const struct srn_conn_params *params)

@@ -85,9 +85,10 @@ static void raise_error(struct srn_cq *cq)
  *
  * If the queue has overflowed, this raises IB_EVENT_CQ_ERR once.
  *
- * Context: any; no lock of this module and no memory access may be held, since a
- * kernel consumer may post from its handler. The handler runs with bottom halves off, so that
- * what it posts to another queue pair is not transmitted, and completed, on top of this stack.
+ * Context: any; no lock of a queue pair except conn_mutex, no lock of a CQ or RQ, and no memory
+ * access is held, since a kernel consumer may post from its handler. The lock of a direct end may
+ * be held. The handler runs with bottom halves off, so that what it posts to another queue pair is
+ * not transmitted, and completed, on top of this stack.
  */
 void srn_cq_notify(struct srn_cq *cq, bool solicited)
 {
@@ -121,6 +122,9 @@ void srn_cq_notify(struct srn_cq *cq, bool solicited)
  * @udata: response for a process, NULL for a kernel consumer
  *
  * Context: process.
+ *
+ * Return: 0; -EOPNOTSUPP for a type or flag that there is not; -EINVAL for sizes; -ENOMEM; as
+ * srn_abi_request() and srn_abi_respond().
  */
 int srn_cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		  struct ib_udata *udata)

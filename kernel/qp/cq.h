@@ -34,7 +34,7 @@ struct srn_cq {
 	struct srn_mmap *map;
 	bool timed;
 
-	spinlock_t lock;	/* of what follows */
+	spinlock_t lock;	/* protects the fields below */
 	struct srn_cqe *ring;
 	struct srn_mmap *ring_map;
 	u32 depth;

@@ -137,7 +137,7 @@ static u8 request_status(struct srn_term_code code)
 		return IB_WC_REM_OP_ERR;
 	if (code.etype == SRN_RDMAP_REMOTE_PROTECTION)
 		return IB_WC_REM_ACCESS_ERR;
-	/* The peer does not support RFC 7306, or not for an unaligned address. */
+	/* The peer does not know the opcode, or the address of an atomic is not aligned. */
 	if (code.etype == SRN_RDMAP_REMOTE_OPERATION &&
 	    (code.ecode == SRN_OPER_OPCODE || code.ecode == SRN_OPER_STREAM))
 		return IB_WC_REM_INV_REQ_ERR;

@@ -21,7 +21,7 @@ struct srn_qp;
  * @idle_at: time at which the transmitter stopped last, in ns
  * @taken: value of sq.prod at @idle_at
  * @received: number of segments received until @idle_at
- * @responses: number of segments of @received that were responses to Reads and atomics
+ * @responses: number of those segments that answered Reads, atomics or questions (placed.h)
  * @streak: number of doorbells in a row that looked like those of a burst
  * @wanted: value of @streak from which on the process may be lazy
  * @late_batches: number of recent batches that the watch transmitted, less those that it did not

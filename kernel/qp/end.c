@@ -26,7 +26,7 @@ static enum ib_event_type violation_event(struct srn_term_code term)
 	return IB_EVENT_QP_REQ_ERR;
 }
 
-/* Sends that nobody would receive wait, so that they can tell the program. Any context. */
+/* Sends then wait, and the queue pair fails when they have waited too long. Context: any. */
 static bool peer_gone(struct srn_qp *qp)
 {
 	if (!srn_binding_peer_gone(qp))

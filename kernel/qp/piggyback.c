@@ -30,7 +30,7 @@ struct srn_piggyback {
 	struct srn_qp *qp;
 	struct hrtimer timer;
 	u64 left_at;
-	spinlock_t lock;	/* of what follows */
+	spinlock_t lock;	/* protects the fields below */
 	bool waits;
 	bool running;
 	u32 seen;

@@ -18,9 +18,10 @@
  *
  * The same messages tell what rnr.h has to tell.
  *
- * placed.c asks and answers. answered.c finds the work requests that an answer is about: it alone
- * writes sq->placed, from the first message on, and rx.final_report_came. piggyback.c lets answers
- * wait for a message: it alone writes rx.piggyback and tx.answered_alone.
+ * placed.c asks and answers. answered.c finds the work requests that an answer is about, and it
+ * alone writes rx.final_report_came. It advances sq->placed. So do completion.c, with what is
+ * complete, and requests.c, with a response. piggyback.c lets answers wait for a message: it alone
+ * writes rx.piggyback and tx.answered_alone.
  */
 #ifndef SRN_PLACED_H
 #define SRN_PLACED_H

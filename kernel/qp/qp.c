@@ -125,6 +125,9 @@ static void free_queues(struct srn_qp *qp)
  * @udata: response for a process, NULL for a kernel consumer
  *
  * Context: process.
+ *
+ * Return: 0; -EOPNOTSUPP for a type or flag that there is not; -EINVAL for sizes; -ENOMEM; as
+ * srn_abi_request() and srn_abi_respond().
  */
 int srn_qp_create(struct ib_qp *ibqp, struct ib_qp_init_attr *attrs, struct ib_udata *udata)
 {
@@ -231,6 +234,8 @@ int srn_qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
  * @udata: of the verb
  *
  * Context: process.
+ *
+ * Return: as srn_modify(), or as srn_abi_request().
  */
 int srn_qp_modify(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		  struct ib_udata *udata)

@@ -8,8 +8,8 @@
  * Whichever side ends the connection, srn_state_fail() moves the queue pair to ERR and queues
  * end_work, which stops the stream, flushes the queues and tells whoever has set up the connection.
  *
- * Lock order: socket lock, sk_callback_lock, sq.lock, waiters_lock of an SRQ, state_lock, CQ and RQ
- * locks.
+ * Lock order: conn_mutex, socket lock, sk_callback_lock, lock of a direct end, sq.lock,
+ * waiters_lock of an SRQ, state_lock, then CQ and RQ locks.
  */
 #ifndef SRN_QP_H
 #define SRN_QP_H
@@ -42,21 +42,26 @@ struct srn_qp {
 	struct srn_cm_handle *cm_handle;	/* what the core's iWARP CM gets in its place */
 
 	struct mutex conn_mutex;	/* start and stop of the stream */
-	u32 rate_limit;			/* kbit/s, 0: none; conn_mutex */
+	u32 rate_limit;			/* limit in kbit/s, 0 for none; conn_mutex protects it */
 	spinlock_t state_lock;		/* protects what follows, up to end_term */
 	enum ib_qp_state state;
 	u32 access;			/* IB_ACCESS_REMOTE_* granted to peers; needs no lock */
-	struct srn_conn *conn;		/* referenced; state_lock */
-	struct srn_claim claim;		/* state_lock */
+	struct srn_conn *conn;		/* connection, with a reference; state_lock protects it */
+	struct srn_claim claim;		/* the core's reference; state_lock protects it */
 	enum ib_event_type end_event;	/* raised once by end_work; 0: none */
-	bool end_terminate;		/* tell the peer */
-	bool peer_closed;		/* its FIN has come; needs no lock */
-	bool ended;			/* stream stopped, queues flushed; state_lock */
+	bool end_terminate;		/* a Terminate tells the peer why */
+	/* the peer has closed, or the connection is broken; needs no lock */
+	bool peer_closed;
+	/* the stream has stopped: whoever posts flushes; state_lock protects it */
+	bool ended;
 	struct srn_term_code end_term;
 	bool kernel;			/* it belongs to a kernel consumer */
-	bool forgotten;			/* its process destroys it: its work completes silently */
-	u8 rnr_timer;			/* min_rnr_timer that its program has set; rnr_limit.c */
-	u8 peer_rnr_tries;		/* tx.rnr_tries of the peer, 0: any number; the receiver */
+	/* its process destroys it: outstanding work is dropped, not flushed */
+	bool forgotten;
+	/* min_rnr_timer that the program has set, see rnr_limit.h */
+	u8 rnr_timer;
+	/* how often the peer's Sends may find no receive, 0 for any number */
+	u8 peer_rnr_tries;
 	struct work_struct end_work;
 	struct delayed_work close_work;	/* ends an orderly close that takes too long */
 

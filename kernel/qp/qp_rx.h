@@ -6,6 +6,7 @@
 #define SRN_QP_RX_H
 
 #include "../memory/cursor.h"
+#include "../wire/atomic.h"
 #include "../wire/greeting.h"
 #include "../wire/sequence.h"
 
@@ -44,5 +45,8 @@ struct srn_qp_rx {
 	u8 control[SRN_TERM_MAX];	/* a control message */
 	u32 placed;			/* number of the peer's messages so far, see placed.h */
 };
+
+/* The longest control message of fixed length has to fit; lengths are checked with the headers. */
+static_assert(sizeof(struct srn_wire_atomic_request) <= SRN_TERM_MAX);
 
 #endif /* SRN_QP_RX_H */

@@ -50,7 +50,4 @@ struct srn_qp_tx {
 	struct srn_sge sge;	/* source of messages that have no scatter list */
 };
 
-/* The longest control message of fixed length has to fit; lengths are checked with the headers. */
-static_assert(sizeof(struct srn_wire_atomic_request) <= SRN_TERM_MAX);
-
 #endif /* SRN_QP_TX_H */

@@ -183,6 +183,8 @@ void srn_receive_flush(struct srn_qp *qp)
  * for a receive.
  *
  * Context: any.
+ *
+ * Return: 0; -ENOMEM if the queue is full; -EINVAL for a bad work request, or one of a process.
  */
 int srn_receive_post(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		     const struct ib_recv_wr **bad_wr)

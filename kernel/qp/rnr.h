@@ -19,7 +19,7 @@
 #include "qp.h"
 
 /*
- * A segment that is kept. One that is longer than a page is kept as several, each with the header
+ * A segment that is kept. One that takes more than 4 KiB is kept as several, each with the header
  * that it would have had if the peer had sent it so.
  */
 struct srn_rnr_segment {

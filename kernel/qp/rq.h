@@ -33,7 +33,7 @@ struct srn_rq {
 	u32 stride;
 	u32 max_sge;
 
-	spinlock_t lock;	/* of what follows */
+	spinlock_t lock;	/* protects the fields below */
 	u32 prod;
 	u32 cons;
 };

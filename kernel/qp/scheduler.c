@@ -58,6 +58,8 @@ void srn_scheduler_built(struct srn_stream *s)
  * the other. Answers to the peer's questions take turns with both.
  *
  * Context: the active transmitter, bottom halves disabled.
+ *
+ * Return: as tx_next of struct srn_stream_ops.
  */
 enum srn_tx_verdict srn_scheduler_next(struct srn_stream *s, struct srn_tx_msg *msg, bool flushed)
 {

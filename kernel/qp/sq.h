@@ -11,7 +11,9 @@
  *		order, so a Read holds back what is behind it, and so does a Send or Write that
  *		has to be placed at the peer first (placed.h)
  *
- * The transmitter owns next (and prod, for a process); sq.lock protects the rest.
+ * The transmitter owns next (and prod, for a process); sq.lock protects the rest. Before a
+ * connection sends, what begins anew with it is set without the lock: ord, requested, answered,
+ * placed, messages and await_placement.
  *
  * Outstanding RDMA Reads have a data sink STag that only this queue pair knows, above the range of
  * registered memory: the peer can write to it with nothing but the response to that Read, and the
@@ -52,8 +54,10 @@ struct srn_sq {
 	u32 max_sge;
 	u32 max_inline;
 	bool signal_all;
-	bool await_placement;	/* signaled Sends and Writes complete when they are placed; @lock */
-	u8 flush_first_as;	/* status of the first one to be flushed; 0: as the others; @lock */
+	/* a signaled Send or Write completes when it is placed; @lock protects it */
+	bool await_placement;
+	/* status of the first flushed request, 0 for the usual one; under @lock */
+	u8 flush_first_as;
 
 	spinlock_t lock;	/* protects what follows, but see top of file */
 	u32 prod;
@@ -62,7 +66,7 @@ struct srn_sq {
 	u32 cons;
 	u32 silent;		/* work requests of a process that completed without a CQE */
 	u32 messages;		/* number of messages of completed work requests, see placed.h */
-	u32 placed;		/* index up to which the peer has placed all; answered.c */
+	u32 placed;		/* index up to which the peer has placed all, see placed.h */
 
 	/* Reads and atomics, which are answered in order. */
 	u32 requested;		/* number of them whose transmission has begun */

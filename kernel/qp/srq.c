@@ -15,6 +15,9 @@
  * @udata: response for a process, NULL for a kernel consumer
  *
  * Context: process.
+ *
+ * Return: 0; -EOPNOTSUPP for a type or flag that there is not; -EINVAL for sizes; -ENOMEM; as
+ * srn_abi_request() and srn_abi_respond().
  */
 int srn_srq_create(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct ib_udata *udata)
 {
@@ -136,6 +139,8 @@ int srn_srq_destroy(struct ib_srq *ibsrq, struct ib_udata *udata)
  * A process rings only while messages wait for a receive.
  *
  * Context: any.
+ *
+ * Return: 0; -ENOMEM if the queue is full; -EINVAL for a bad work request, or one of a process.
  */
 int srn_srq_post(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 		 const struct ib_recv_wr **bad_wr)

@@ -26,7 +26,7 @@ struct srn_srq {
 	struct srn_mmap *map;
 	struct srn_srq_ctrl *ctrl;
 
-	spinlock_t waiters_lock;	/* of what follows */
+	spinlock_t waiters_lock;	/* protects the fields below */
 	struct list_head waiters;
 	u32 num_waiters;
 };

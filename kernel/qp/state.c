@@ -55,7 +55,7 @@ bool srn_state_set(struct srn_qp *qp, enum ib_qp_state to)
 	WRITE_ONCE(qp->ctrl->state, hints[to]);
 	if (to == IB_QPS_ERR)
 		WRITE_ONCE(qp->ctrl->sq_kick, SRN_KICK_NOW);
-	/* A process rings for receives only to have them flushed, or see rnr.c. */
+	/* A process rings for receives to have them flushed, and while messages wait (rnr.c). */
 	WRITE_ONCE(qp->ctrl->rq_kick, to == IB_QPS_ERR || qp->rx.waits);
 	return true;
 }

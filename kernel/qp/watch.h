@@ -23,7 +23,7 @@ struct srn_qp;
  *	have done so meanwhile.
  */
 struct srn_watch {
-	spinlock_t lock;	/* of what follows */
+	spinlock_t lock;	/* protects the fields below */
 	struct list_head qps;
 	u32 count;
 	struct hrtimer timer;

@@ -67,9 +67,9 @@ static int bind_qp(struct srn_raw *raw)
  * @attr: who the peer is
  * @mask: which attributes
  *
- * Context: process, sleeps.
- *
  * A process brings up queue pairs in the network namespace of the link, as with rdma_cm.
+ *
+ * Context: process, sleeps.
  *
  * Return: 0; -EOPNOTSUPP if the link has no port for this, or the kernel's own queue pair is meant;
  * -EPERM for another namespace's process; -EINVAL if attributes are missing or

@@ -43,6 +43,8 @@ struct srn_raw *srn_raw_alloc(struct srn_qp *qp, const struct srn_conn_ops *ops,
  * @raw: bring-up
  *
  * Context: any.
+ *
+ * Return: @raw.
  */
 struct srn_raw *srn_raw_get(struct srn_raw *raw)
 {

@@ -2,11 +2,12 @@
 /*
  * A queue pair that a program brings up by hand, for kernel/raw only.
  *
- * The GIDs are IP addresses. Of the two ends the one with the lower GID and number connects by TCP
- * to the port that the other's link has for this. Its MPA request carries both ends' GIDs, numbers
- * and sequence numbers, as it knows them, and the other end compares them with its own. Whoever
- * comes too early is reset and tries again, so nothing is kept for a peer that has no queue pair
- * here. A queue pair that is connected to itself has a socket that is connected to itself.
+ * The GIDs are IP addresses. Of the two ends the one with the lower GID connects, or with equal
+ * GIDs the one with the lower number; it connects by TCP to the port that the other's link has for
+ * this. Its MPA request carries both ends' GIDs, numbers and sequence numbers, as it knows them,
+ * and the other end compares them with its own. Whoever comes too early is reset and tries again,
+ * so nothing is kept for a peer that has no queue pair here. A queue pair that is connected to
+ * itself has a socket that is connected to itself.
  *
  * The state changes in the bring-up's own work or in the listener's, both on the link's raw_wq.
  * Only ENDED is set elsewhere:
@@ -66,9 +67,10 @@ struct srn_raw {
 	u16 port;			/* of both ends' links */
 	bool active;			/* this end connects */
 	bool self;			/* both ends are this queue pair */
-	struct ib_qp_attr attr;		/* what the program has set */
+	struct ib_qp_attr attr;		/* what the program has set; under @lock once it is bound */
 
-	struct srn_worker_lock lock;	/* of what follows; given back by srn_raw_unlock() */
+	/* protects the fields below, unless they say otherwise; given back by srn_raw_unlock() */
+	struct srn_worker_lock lock;
 	enum srn_raw_state state;
 	bool rts;			/* the program has gone to RTS, so it may send */
 	struct socket *sock;		/* while CONNECTING or in WAIT_REPLY */
@@ -78,7 +80,7 @@ struct srn_raw {
 	bool markers;			/* our frame asks for markers */
 	bool answers;			/* our frame says that we tell what we have placed */
 	unsigned long delay;		/* before the next attempt, in jiffies */
-	bool gone;			/* ESTABLISHED: the peer has closed it, or it is broken */
+	bool gone;			/* the peer has closed or is lost; set under state_lock */
 	unsigned long sends_since;	/* when sends were first seen to wait; 0: they were not */
 	struct delayed_work work;	/* holds a reference while queued */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * To whom the memory of a stream is charged.
+ * To whom the memory of streams and their sockets is charged.
  */
 #ifndef SRN_CHARGE_H
 #define SRN_CHARGE_H

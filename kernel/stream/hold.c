@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A responder sends nothing before the initiator listens: until its first FPDU has come, or for a
- * while (RFC 5044 section 7.1.2).
+ * A responder sends nothing before the initiator's first FPDU has come, or a time has passed (RFC
+ * 5044 section 7.1.2).
  */
 #include "../compat/compat.h"
 #include "hold.h"
@@ -37,7 +37,7 @@ void srn_hold_begin(struct srn_stream *s)
 }
 
 /**
- * srn_hold_end - the peer listens now: transmit
+ * srn_hold_end - the first FPDU has come, or the time is up: transmit
  * @s: stream that may have been held
  *
  * Context: bottom halves disabled.

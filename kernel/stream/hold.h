@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * A responder sends nothing before the initiator listens.
+ * A responder sends nothing before the initiator's first FPDU has come, or a time has passed.
  */
 #ifndef SRN_HOLD_H
 #define SRN_HOLD_H

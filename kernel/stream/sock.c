@@ -85,6 +85,8 @@ void srn_sock_setup(struct socket *sock)
  * @sock: result
  *
  * Context: process.
+ *
+ * Return: 0 or a negative errno.
  */
 int srn_sock_create(struct net *net, int family, struct socket **sock)
 {

@@ -8,12 +8,11 @@
  * Transmit. Whoever has work calls srn_tx_kick() (from a process context that may sleep: the
  * caller itself transmits) or srn_tx_kick_async() (from any context: the caller transmits as a
  * softirq would, or a tasklet does, or a worker if somebody else uses the socket or the transmitter
- * has to sleep). There is one
- * transmitter at a time; a kick that finds one active makes it look again, so no kick is lost. The
- * transmitter asks ->tx_next for messages, cuts them into FPDUs, and collects the FPDUs of many
- * messages in one batch that is pushed with one sendmsg. A push that the socket cannot take
- * completely is continued when the socket has room again. When a whole batch is in the socket,
- * ->tx_pushed is called.
+ * has to sleep). There is one transmitter at a time; a kick that finds one active makes it look
+ * again, so no kick is lost. The transmitter asks ->tx_next for messages, cuts them into FPDUs, and
+ * collects the FPDUs of many messages in one batch that is pushed with one sendmsg. A push that the
+ * socket cannot take completely is continued when the socket has room again. When a whole batch is
+ * in the socket, ->tx_pushed is called.
  *
  * Receive. Bytes are taken where they arrive (softirq, or whoever releases the
  * socket lock), walked once, and given to ->rx_*. Payload whose CRC is not known yet waits.
@@ -25,7 +24,8 @@
  * End. The engines report an end with ->ended (any context); the layer above then
  * calls srn_stream_halt() and srn_stream_stop() from process context.
  *
- * Lock order: socket lock, sk_callback_lock, then the locks of the layer above.
+ * Lock order: socket lock, sk_callback_lock, lock of a direct end, then the locks of the layer
+ * above.
  */
 #ifndef SRN_STREAM_H
 #define SRN_STREAM_H

@@ -34,8 +34,8 @@
 #define SRN_ABI_VERSION		1
 
 /*
- * Goes up with each addition, so that tests find what was before it; programs go by the
- * features.
+ * The revision goes up with each addition, so that tests find what was before it; programs go by
+ * the features.
  */
 #define SRN_ABI_REVISION	3
 
@@ -69,7 +69,7 @@
 /* The kernel counts in srn_qp_ctrl.sq_silent. */
 #define SRN_FEATURE_SQ_SILENT	(1u << 0)
 
-/* Revision 1 has no request. */
+/* Revision 1 of the provider sends no request. */
 struct srn_ureq_alloc_ctx {
 	__u32 revision;		/* SRN_ABI_REVISION of the provider */
 	__u32 reserved;		/* 0 */
@@ -162,11 +162,6 @@ struct srn_cq_ctrl {
 	__u8 pad2[SRN_LINE - 4];
 };
 
-/*
- * srn_cqe.opcode has the values of enum ibv_wc_opcode, which are the kernel's
- * enum ib_wc_opcode as well.
- */
-
 #define SRN_CQE_WITH_INV	(1u << 0)	/* ex is the invalidated rkey */
 #define SRN_CQE_WITH_IMM	(1u << 1)	/* ex is immediate data, big endian */
 #define SRN_CQE_SOLICITED	(1u << 2)
@@ -179,7 +174,7 @@ struct srn_cqe {
 	__u32 qp_num;
 	__u32 ex;
 	__u8 status;			/* enum ibv_wc_status */
-	__u8 opcode;
+	__u8 opcode;			/* enum ibv_wc_opcode, as the kernel's enum ib_wc_opcode */
 	__u16 flags;			/* SRN_CQE_* */
 };
 
@@ -229,7 +224,7 @@ struct srn_send_wqe {
 	__u32 ex;		/* rkey to invalidate, or immediate data */
 	__aligned_u64 swap_add;
 	__aligned_u64 compare;
-	/* Within the stride. */
+	/* The union ends within the stride of the ring. */
 	union {
 		SRN_FLEX_ARRAY(struct srn_sge, sge);	/* num_sge of them */
 		SRN_FLEX_ARRAY(__u8, data);		/* inline_len bytes */

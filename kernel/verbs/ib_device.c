@@ -434,6 +434,8 @@ err_device:
  * @name: what to call it
  *
  * Context: process, RTNL not held.
+ *
+ * Return: 0 or a negative errno; the caller then calls srn_ib_device_free().
  */
 int srn_ib_device_register(struct srn_device *dev, const char *name)
 {

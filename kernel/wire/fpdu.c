@@ -323,9 +323,10 @@ void srn_fpdu_set_header(struct srn_fpdu_parser *p, const u8 *header, u32 payloa
  *
  * Call it again with the rest until it asks for more. An FPDU gives one HEADER,
  * PAYLOAD events that cover its payload in order (none if it is empty), and one
- * END. Payload is handed out in place. If an FPDU lies in one piece its CRC is
- * checked before HEADER, unless srn_fpdu_vouch() has done so; otherwise before
- * END. After ERROR the parser is broken for good. RFC 5044 section 4. Any context.
+ * END. Payload is handed out in place. If there are no markers and an FPDU lies in
+ * one piece, its CRC is checked before HEADER, and so it is after srn_fpdu_vouch();
+ * otherwise before END. After ERROR the parser is broken for good. RFC 5044 section 4.
+ * Any context.
  *
  * Return: bytes of @data consumed.
  */

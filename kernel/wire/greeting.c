@@ -59,7 +59,7 @@ static u32 byte_of(enum srn_greeting_kind kind)
  * srn_greeting_begin - prepare for the first message of a connection
  * @g: greeting
  * @initiator: this end greets, with a HELLO; otherwise it answers
- * @features: SRN_FEATURE_* that this end offers
+ * @features: SRN_PEER_* that this end offers
  * @nonce: random bits
  *
  * Any context.

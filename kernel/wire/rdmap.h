@@ -27,7 +27,7 @@ enum srn_rdmap_opcode {
 	SRN_OP_COUNT
 };
 
-/* Untagged queues, RFC 5040 section 5.1. */
+/* Untagged queues, RFC 5040 section 3.1 and RFC 7306 section 10.2. */
 #define SRN_QN_SEND		0
 #define SRN_QN_READ_REQUEST	1
 #define SRN_QN_TERMINATE	2
