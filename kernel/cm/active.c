@@ -153,7 +153,7 @@ static int send_request(struct srn_ep *ep)
  */
 static bool fall_back(struct srn_ep *ep)
 {
-	if (ep->revision < 2 || ep->peer.have || ep->private_len > SRN_MPA_MAX_PRIVATE)
+	if (ep->revision < 2 || ep->peer.have)
 		return false;
 	ep->revision = 1;
 	return !connect_from_any_port(ep);

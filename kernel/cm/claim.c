@@ -7,7 +7,6 @@
 #include "../compat/compat.h"
 #include "../qp/binding.h"
 #include "../qp/owner.h"
-#include "../qp/state.h"
 #include "claim.h"
 
 /* Return: false while a report is under way: whoever gives the claim back has to wait for it. */

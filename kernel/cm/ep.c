@@ -5,10 +5,8 @@
 #include <linux/slab.h>
 #include <net/tcp.h>
 
-#include "../compat/compat.h"
 #include "../device/work.h"
 #include "../qp/binding.h"
-#include "../qp/state.h"
 #include "../stream/linger.h"
 #include "../stream/sock.h"
 #include "ep.h"

@@ -118,7 +118,7 @@ struct srn_reporter *srn_reporter_share(struct srn_reporter *r)
 
 /**
  * srn_reporter_put - drop a reference
- * @r: reporter, or NULL
+ * @r: reporter
  *
  * Context: any but dev->lock held.
  */
@@ -126,8 +126,6 @@ void srn_reporter_put(struct srn_reporter *r)
 {
 	bool last;
 
-	if (!r)
-		return;
 	spin_lock_bh(&r->dev->lock);
 	last = !--r->users;
 	if (last)

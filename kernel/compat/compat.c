@@ -3,7 +3,7 @@
  * What differs between kernel versions, as functions.
  */
 #include <linux/bvec.h>
-#include <linux/etherdevice.h>
+#include <linux/if_ether.h>
 #include <linux/rtnetlink.h>
 #include <linux/version.h>
 #include <net/net_namespace.h>
@@ -115,13 +115,11 @@ void srn_compat_set_gid_tag(struct net_device *netdev, union ib_gid *gid)
  */
 void srn_compat_clear_gid_tag(struct net_device *netdev)
 {
-	ASSERT_RTNL();
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
 	static const u8 none[TAG_LEN];
 
-	if (netdev->reg_state == NETREG_REGISTERED)
+	ASSERT_RTNL();
+	if (LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0) && netdev->reg_state == NETREG_REGISTERED)
 		dev_addr_mod(netdev, TAG_OFFSET, none, TAG_LEN);
-#endif
 }
 
 /**

@@ -7,7 +7,6 @@
 #include <rdma/uverbs_ioctl.h>
 
 #include "../device/abi.h"
-#include "../device/ucontext.h"
 #include "../memory/ring.h"
 #include "binding.h"
 #include "cm_handle.h"
@@ -15,7 +14,6 @@
 #include "modify.h"
 #include "owner.h"
 #include "qpn.h"
-#include "state.h"
 #include "watch.h"
 
 static int check_caps(struct ib_qp_init_attr *attrs)

@@ -139,8 +139,8 @@ int srn_responder_atomic(struct srn_qp *qp, struct srn_term_code *term)
 int srn_responder_read(struct srn_qp *qp, struct srn_term_code *term)
 {
 	struct srn_inbound *r = inbound_slot(&qp->inbound, term);
-	enum srn_mem_fault fault = SRN_MEM_OK;
 	struct srn_wire_read_request w;
+	enum srn_mem_fault fault;
 
 	if (!r)
 		return -EPROTO;

@@ -2,7 +2,6 @@
 /*
  * What is transmitted next: operations of the stream.
  */
-#include "../stream/tx.h"
 #include "completion.h"
 #include "doorbell.h"
 #include "placed.h"
@@ -64,7 +63,7 @@ void srn_scheduler_built(struct srn_stream *s)
 enum srn_tx_verdict srn_scheduler_next(struct srn_stream *s, struct srn_tx_msg *msg, bool flushed)
 {
 	struct srn_qp *qp = srn_qp_of_stream(s);
-	enum srn_tx_verdict verdict = SRN_TX_NONE;
+	enum srn_tx_verdict verdict;
 	bool answer;
 
 	if (unlikely(qp->tx.rtr))

@@ -5,7 +5,6 @@
 #include <linux/sched/mm.h>
 #include <net/tcp.h>
 
-#include "../device/work.h"
 #include "charge.h"
 #include "direct.h"
 #include "hold.h"

@@ -3,9 +3,9 @@
  * The RDMA device: what it says of itself, and its registration.
  */
 #include <linux/delay.h>
-#include <linux/etherdevice.h>
+#include <linux/ethtool.h>
+#include <linux/random.h>
 #include <linux/rtnetlink.h>
-#include <net/addrconf.h>
 #include <rdma/iw_cm.h>
 #include <rdma/restrack.h>
 #include <rdma/uverbs_ioctl.h>

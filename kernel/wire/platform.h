@@ -15,7 +15,6 @@
 #include <linux/compiler.h>
 #include <linux/crc32c.h>
 #include <linux/errno.h>
-#include <linux/minmax.h>
 #include <linux/string.h>
 #include <asm/byteorder.h>
 
