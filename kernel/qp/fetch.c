@@ -105,7 +105,7 @@ bool srn_fetch_next(struct srn_qp *qp, bool flushing)
 		WRITE_ONCE(qp->ctrl->sq_kick, SRN_KICK_NOT);
 	if (fetch_copy(sq, sq->user_ring + (size_t)(sq->prod & (sq->depth - 1)) * sq->user_stride,
 		       send)) {
-		if (send->wqe.opcode >= SRN_WR_OPCODES)
+		if (send->wqe.opcode >= SRN_WR_OPCODES || !srn_wr_info(send)->name)
 			send->wqe.opcode = SRN_WR_SEND;
 		send->wqe.flags = SRN_WR_SIGNALED;
 		send->wqe.num_sge = 0;

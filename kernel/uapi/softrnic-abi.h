@@ -193,6 +193,7 @@ enum srn_wr_opcode {
 	SRN_WR_WRITE_WITH_IMM = 8,
 	SRN_WR_FETCH_ADD = 9,
 	SRN_WR_CMP_SWAP = 10,
+	/* 11 is not used. */
 	/*
 	 * rkey: the window's, with the new key; ex: lkey of the region; remote_addr, compare:
 	 * address and length; swap_add: IBV_ACCESS_*. A length of 0 unbinds a window of type 1.
