@@ -52,6 +52,7 @@ bool srn_raw_patience_lasts(struct srn_raw *raw)
 	if (time_before(jiffies, raw->sends_since + patience(raw)))
 		return true;
 	srn_completion_flush_first_as(raw->qp, IB_WC_RETRY_EXC_ERR);
-	srn_state_fail(raw->qp, 0, NULL, raw->gone ? "its peer is gone" : "its peer does not come");
+	srn_state_fail(raw->qp, 0, NULL, READ_ONCE(raw->gone) ? "its peer is gone" :
+								"its peer does not come");
 	return false;
 }

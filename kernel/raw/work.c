@@ -18,7 +18,7 @@
  */
 static bool lost_reply(struct srn_raw *raw)
 {
-	if (!raw->gone || raw->active || raw->self || READ_ONCE(raw->qp->rx.segments))
+	if (!READ_ONCE(raw->gone) || raw->active || raw->self || READ_ONCE(raw->qp->rx.segments))
 		return false;
 	srn_state_fail(raw->qp, IB_EVENT_QP_FATAL, NULL, "its peer gave up while it connected");
 	return true;
@@ -28,7 +28,7 @@ static void waiting(struct srn_raw *raw)
 {
 	if (lost_reply(raw) || !srn_raw_patience_lasts(raw))
 		return;
-	if (!raw->gone && (raw->active || raw->self))
+	if (!READ_ONCE(raw->gone) && (raw->active || raw->self))
 		srn_raw_attempt_begin(raw);
 	else if (raw->rts && raw->attr.timeout)
 		srn_raw_queue(raw, PATIENCE_PERIOD);
@@ -37,8 +37,8 @@ static void waiting(struct srn_raw *raw)
 static void look(struct srn_raw *raw)
 {
 	srn_raw_attempt_go_on(raw);
-	if ((raw->state == SRN_RAW_WAITING || raw->gone) && raw->state != SRN_RAW_ENDED &&
-	    !delayed_work_pending(&raw->work))
+	if ((raw->state == SRN_RAW_WAITING || READ_ONCE(raw->gone)) &&
+	    raw->state != SRN_RAW_ENDED && !delayed_work_pending(&raw->work))
 		waiting(raw);
 }
 
