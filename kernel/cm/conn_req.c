@@ -7,7 +7,6 @@
  * request is in the listener's list of unreported ones. Whoever takes it from there tells of it or
  * refuses it: the reporter, or whoever destroys the listener.
  */
-#include <linux/slab.h>
 #include <linux/wait_bit.h>
 
 #include "cm_trace.h"
@@ -144,7 +143,7 @@ void srn_conn_req_tell(struct srn_ep *ep)
 		event.provider_data = cm_id->provider_data;
 		event.private_data = srn_event_private(ep, &event.private_data_len);
 		ret = listener->consumer(cm_id, &event);
-		kfree(xchg(&ep->peer.in, NULL));
+		srn_handshake_exit(&ep->peer);
 	}
 	if (ret) {
 		iw_cm_reject(cm_id, NULL, 0);

@@ -32,7 +32,6 @@
  * An event carries what the consumer will be told by value or by number. The core copies events to
  * its queue without allocating memory, so none is lost there for lack of it.
  */
-#include <linux/slab.h>
 #include <linux/wait_bit.h>
 
 #include "claim.h"
@@ -239,7 +238,7 @@ static void tell_connected(struct srn_ep *ep)
 		event.private_data = srn_event_private(ep, &event.private_data_len);
 	}
 	ret = ep->consumer(cm_id, &event);
-	kfree(xchg(&ep->peer.in, NULL));
+	srn_handshake_exit(&ep->peer);
 	srn_claim_end(ep);
 	if (ret)
 		destroy_unwanted(ep, cm_id);

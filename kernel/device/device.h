@@ -15,6 +15,7 @@
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 
+#include "../uapi/softrnic-abi.h"
 #include "counters.h"
 #include "limits.h"
 
@@ -125,6 +126,15 @@ struct srn_device {
 static inline struct srn_device *to_srn_dev(struct ib_device *ibdev)
 {
 	return container_of(ibdev, struct srn_device, ibdev);
+}
+
+/* Find the link of a network device. The caller gives the reference back by ib_device_put(). */
+static inline struct srn_device *srn_device_find(struct net_device *netdev)
+{
+	struct ib_device *ibdev =
+		ib_device_get_by_netdev(netdev, (enum rdma_driver_id)SRN_DRIVER_ID);
+
+	return ibdev ? to_srn_dev(ibdev) : NULL;
 }
 
 /* Write a line to the kernel log, but not many of them for a link that is being attacked. */

@@ -94,11 +94,14 @@ struct setting {
 	size_t offset;
 };
 
+static struct srn_device *link_of(struct device *device)
+{
+	return rdma_device_to_drv_device(device, struct srn_device, ibdev);
+}
+
 static bool *value_of(struct device *device, struct device_attribute *attr)
 {
-	struct srn_device *dev = rdma_device_to_drv_device(device, struct srn_device, ibdev);
-
-	return (void *)dev + container_of(attr, struct setting, attr)->offset;
+	return (void *)link_of(device) + container_of(attr, struct setting, attr)->offset;
 }
 
 static ssize_t setting_show(struct device *device, struct device_attribute *attr, char *buf)
@@ -119,43 +122,30 @@ static ssize_t setting_store(struct device *device, struct device_attribute *att
 	return count;
 }
 
-static struct setting crc_setting = {
-	.attr = __ATTR(crc, 0644, setting_show, setting_store),
-	.offset = offsetof(struct srn_device, crc),
-};
+#define BOOL_SETTING(field)						\
+	static struct setting field##_setting = {			\
+		.attr = {						\
+			.attr = { .name = #field, .mode = 0644 },	\
+			.show = setting_show, .store = setting_store,	\
+		},							\
+		.offset = offsetof(struct srn_device, field),		\
+	}
 
-static struct setting markers_setting = {
-	.attr = __ATTR(markers, 0644, setting_show, setting_store),
-	.offset = offsetof(struct srn_device, markers),
-};
-
-static struct setting large_fpdus_setting = {
-	.attr = __ATTR(large_fpdus, 0644, setting_show, setting_store),
-	.offset = offsetof(struct srn_device, large_fpdus),
-};
-
-static struct setting greeting_setting = {
-	.attr = __ATTR(greeting, 0644, setting_show, setting_store),
-	.offset = offsetof(struct srn_device, greeting),
-};
-
-static struct setting placed_completions_setting = {
-	.attr = __ATTR(placed_completions, 0644, setting_show, setting_store),
-	.offset = offsetof(struct srn_device, placed_completions),
-};
+BOOL_SETTING(crc);
+BOOL_SETTING(markers);
+BOOL_SETTING(large_fpdus);
+BOOL_SETTING(greeting);
+BOOL_SETTING(placed_completions);
 
 static ssize_t same_host_show(struct device *device, struct device_attribute *attr, char *buf)
 {
-	struct srn_device *dev = rdma_device_to_drv_device(device, struct srn_device, ibdev);
-
-	return sysfs_emit(buf, "%s\n", same_host_names[READ_ONCE(dev->same_host)]);
+	return sysfs_emit(buf, "%s\n", same_host_names[READ_ONCE(link_of(device)->same_host)]);
 }
 
 static ssize_t same_host_store(struct device *device, struct device_attribute *attr,
 			       const char *buf, size_t count)
 {
-	struct srn_device *dev = rdma_device_to_drv_device(device, struct srn_device, ibdev);
-	int ret = same_host_parse(buf, &dev->same_host);
+	int ret = same_host_parse(buf, &link_of(device)->same_host);
 
 	return ret ?: count;
 }
@@ -179,23 +169,20 @@ const struct attribute_group srn_settings_group = {
 
 static ssize_t port_show(struct device *device, struct device_attribute *attr, char *buf)
 {
-	struct srn_device *dev = rdma_device_to_drv_device(device, struct srn_device, ibdev);
-
-	return sysfs_emit(buf, "%u\n", READ_ONCE(dev->raw_port));
+	return sysfs_emit(buf, "%u\n", READ_ONCE(link_of(device)->raw_port));
 }
 
 /* Whoever has a connection, or waits for one, goes on with the port that there was. */
 static ssize_t port_store(struct device *device, struct device_attribute *attr, const char *buf,
 			  size_t count)
 {
-	struct srn_device *dev = rdma_device_to_drv_device(device, struct srn_device, ibdev);
 	u16 port;
 	int ret;
 
 	ret = kstrtou16(buf, 0, &port);
 	if (ret)
 		return ret;
-	WRITE_ONCE(dev->raw_port, port);
+	WRITE_ONCE(link_of(device)->raw_port, port);
 	return count;
 }
 

@@ -9,21 +9,40 @@
 #include "../device/device.h"
 #include "mem.h"
 
+static enum srn_limit limit_of(enum srn_mem_type type)
+{
+	return type == SRN_MEM_WINDOW ? SRN_LIMIT_MW : SRN_LIMIT_MR;
+}
+
 /**
- * srn_mem_init - prepare new, zeroed memory with one reference
- * @mem: memory, counted by the caller
+ * srn_mem_alloc - new memory that nobody can find yet
  * @pd: protection domain
  * @type: kind
  * @access: IB_ACCESS_* that it grants
+ *
+ * Context: process.
+ *
+ * Return: memory with one reference, or an error pointer: -ENOMEM.
  */
-void srn_mem_init(struct srn_mem *mem, struct ib_pd *pd, enum srn_mem_type type, u32 access)
+struct srn_mem *srn_mem_alloc(struct ib_pd *pd, enum srn_mem_type type, u32 access)
 {
+	struct srn_device *dev = to_srn_dev(pd->device);
+	struct srn_mem *mem;
+
+	if (!srn_limits_take(dev, limit_of(type)))
+		return ERR_PTR(-ENOMEM);
+	mem = kzalloc(sizeof(*mem), GFP_KERNEL_ACCOUNT);
+	if (!mem) {
+		srn_limits_give(dev, limit_of(type));
+		return ERR_PTR(-ENOMEM);
+	}
 	kref_init(&mem->ref);
 	spin_lock_init(&mem->lock);
 	mem->type = type;
 	mem->access = access;
 	mem->pd = pd;
-	mem->dev = to_srn_dev(pd->device);
+	mem->dev = dev;
+	return mem;
 }
 
 /**
@@ -180,7 +199,7 @@ static void mem_release(struct kref *ref)
 	/* A window borrows the blocks of its region. */
 	if (mem->type != SRN_MEM_WINDOW)
 		kvfree(mem->blocks);
-	srn_limits_give(mem->dev, mem->type == SRN_MEM_WINDOW ? SRN_LIMIT_MW : SRN_LIMIT_MR);
+	srn_limits_give(mem->dev, limit_of(mem->type));
 	kfree_rcu(mem, rcu);
 }
 

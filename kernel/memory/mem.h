@@ -85,7 +85,7 @@ struct srn_mem {
 /* The topmost STag indices name the sinks of RDMA Reads, see qp/sq.h. */
 #define SRN_MAX_STAG_INDEX	0xfeffffU
 
-void srn_mem_init(struct srn_mem *mem, struct ib_pd *pd, enum srn_mem_type type, u32 access);
+struct srn_mem *srn_mem_alloc(struct ib_pd *pd, enum srn_mem_type type, u32 access);
 int srn_mem_publish(struct srn_mem *mem);
 void srn_mem_replace(struct srn_mem *old, struct srn_mem *mem, bool new_key);
 struct srn_mem *srn_mem_find(struct srn_device *dev, u32 stag);
@@ -98,6 +98,18 @@ void srn_mem_revoke(struct srn_mem *mem);
 enum srn_mem_fault srn_mem_check_sges(const struct ib_qp *ibqp, bool kernel,
 				      const struct srn_sge *sge, u32 num, u32 access);
 void srn_mem_write(const struct srn_mem *mem, u64 addr, const u8 *data, u32 len);
+
+/* Copy the entries of a kernel consumer's work request. */
+static inline void srn_sge_copy(struct srn_sge *to, const struct ib_sge *from, int num)
+{
+	int i;
+
+	for (i = 0; i < num; i++) {
+		to[i].addr = from[i].addr;
+		to[i].length = from[i].length;
+		to[i].lkey = from[i].lkey;
+	}
+}
 
 /* To other queue pairs, a window of type 2 is like one of another protection domain. */
 static inline bool srn_mem_serves(const struct srn_mem *mem, u32 qpn)

@@ -15,25 +15,9 @@
 			  IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |	\
 			  IB_ACCESS_MW_BIND | IB_ACCESS_OPTIONAL)
 
-static struct srn_mem *mem_alloc(struct ib_pd *pd, enum srn_mem_type type, u32 access)
-{
-	struct srn_device *dev = to_srn_dev(pd->device);
-	struct srn_mem *mem;
-
-	if (!srn_limits_take(dev, SRN_LIMIT_MR))
-		return ERR_PTR(-ENOMEM);
-	mem = kzalloc(sizeof(*mem), GFP_KERNEL_ACCOUNT);
-	if (!mem) {
-		srn_limits_give(dev, SRN_LIMIT_MR);
-		return ERR_PTR(-ENOMEM);
-	}
-	srn_mem_init(mem, pd, type, access);
-	return mem;
-}
-
 static struct srn_mr *mr_alloc(struct ib_pd *pd, enum srn_mem_type type, u32 access)
 {
-	struct srn_mem *mem = mem_alloc(pd, type, access);
+	struct srn_mem *mem = srn_mem_alloc(pd, type, access);
 	struct srn_mr *mr;
 
 	if (IS_ERR(mem))
@@ -206,7 +190,7 @@ struct ib_mr *srn_mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start, u64 le
 		length = old->length;
 		iova = old->iova;
 	}
-	mem = mem_alloc(pd, SRN_MEM_USER, access & ~IB_ACCESS_OPTIONAL);
+	mem = srn_mem_alloc(pd, SRN_MEM_USER, access & ~IB_ACCESS_OPTIONAL);
 	if (IS_ERR(mem))
 		return ERR_CAST(mem);
 	ret = mem_pin(mem, start, length, iova, access);

@@ -2,8 +2,6 @@
 /*
  * Memory window verbs.
  */
-#include <linux/slab.h>
-
 #include "../device/abi.h"
 #include "../device/device.h"
 #include "mw.h"
@@ -20,21 +18,15 @@
  */
 int srn_mw_alloc(struct ib_mw *ibmw, struct ib_udata *udata)
 {
-	struct srn_device *dev = to_srn_dev(ibmw->device);
 	struct srn_mem *mem;
 	int ret;
 
-	ret = srn_abi_request(dev, udata, NULL, 0);
+	ret = srn_abi_request(to_srn_dev(ibmw->device), udata, NULL, 0);
 	if (ret)
 		return ret;
-	if (!srn_limits_take(dev, SRN_LIMIT_MW))
-		return -ENOMEM;
-	mem = kzalloc(sizeof(*mem), GFP_KERNEL_ACCOUNT);
-	if (!mem) {
-		srn_limits_give(dev, SRN_LIMIT_MW);
-		return -ENOMEM;
-	}
-	srn_mem_init(mem, ibmw->pd, SRN_MEM_WINDOW, 0);
+	mem = srn_mem_alloc(ibmw->pd, SRN_MEM_WINDOW, 0);
+	if (IS_ERR(mem))
+		return PTR_ERR(mem);
 	mem->window_type = ibmw->type;
 	ret = srn_mem_publish(mem);
 	if (ret) {

@@ -296,7 +296,6 @@ int srn_cq_destroy(struct ib_cq *ibcq, struct ib_udata *udata)
 
 static void to_kernel_wc(const struct srn_cq *cq, const struct srn_cqe *cqe, struct ib_wc *wc)
 {
-	struct srn_device *dev = to_srn_dev(cq->ibcq.device);
 	struct srn_qp *qp;
 
 	memset(wc, 0, sizeof(*wc));
@@ -304,7 +303,7 @@ static void to_kernel_wc(const struct srn_cq *cq, const struct srn_cqe *cqe, str
 	wc->status = cqe->status;
 	wc->byte_len = cqe->byte_len;
 	wc->opcode = cqe->opcode;
-	qp = xa_load(&dev->qps, cqe->qp_num);
+	qp = srn_qp_find(to_srn_dev(cq->ibcq.device), cqe->qp_num);
 	wc->qp = qp ? &qp->ibqp : NULL;
 	wc->port_num = 1;
 	if (cqe->flags & SRN_CQE_WITH_INV) {

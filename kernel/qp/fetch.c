@@ -191,14 +191,8 @@ static int kernel_inline(const struct srn_sq *sq, const struct ib_send_wr *wr,
 
 static void kernel_sges(const struct ib_send_wr *wr, struct srn_send_wqe *wqe)
 {
-	int i;
-
 	wqe->num_sge = wr->num_sge;
-	for (i = 0; i < wr->num_sge; i++) {
-		wqe->sge[i].addr = wr->sg_list[i].addr;
-		wqe->sge[i].length = wr->sg_list[i].length;
-		wqe->sge[i].lkey = wr->sg_list[i].lkey;
-	}
+	srn_sge_copy(wqe->sge, wr->sg_list, wr->num_sge);
 }
 
 static u32 kernel_ex(const struct ib_send_wr *wr, u8 ex)

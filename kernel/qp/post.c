@@ -8,6 +8,7 @@
 #include "cq.h"
 #include "fetch.h"
 #include "post.h"
+#include "state.h"
 #include "watch.h"
 
 /*
@@ -25,13 +26,9 @@ static bool may_transmit_here(void)
  */
 static bool has_connection(struct srn_qp *qp)
 {
+	bool ended = srn_state_has_ended(qp);
 	enum ib_qp_state state;
-	unsigned long flags;
-	bool ended;
 
-	spin_lock_irqsave(&qp->state_lock, flags);
-	ended = qp->ended;
-	spin_unlock_irqrestore(&qp->state_lock, flags);
 	if (ended)
 		srn_completion_flush(qp);
 	state = READ_ONCE(qp->state);

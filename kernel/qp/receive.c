@@ -190,9 +190,7 @@ int srn_receive_post(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		     const struct ib_recv_wr **bad_wr)
 {
 	struct srn_qp *qp = to_srn_qp(ibqp);
-	unsigned long flags;
 	int ret = 0;
-	bool ended;
 
 	if ((!qp->kernel && wr) || qp->srq) {
 		*bad_wr = wr;
@@ -206,10 +204,7 @@ int srn_receive_post(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		}
 	}
 	srn_rnr_posted(qp);
-	spin_lock_irqsave(&qp->state_lock, flags);
-	ended = qp->ended;
-	spin_unlock_irqrestore(&qp->state_lock, flags);
-	if (ended)
+	if (srn_state_has_ended(qp))
 		srn_receive_flush(qp);
 	return ret;
 }

@@ -4,6 +4,7 @@
  */
 #include <linux/log2.h>
 
+#include "../memory/mem.h"
 #include "rq.h"
 
 /**
@@ -115,7 +116,6 @@ int srn_rq_post(struct srn_rq *rq, const struct ib_recv_wr *wr)
 {
 	struct srn_recv_wqe *wqe;
 	unsigned long flags;
-	int i;
 
 	if (wr->num_sge < 0 || wr->num_sge > rq->max_sge)
 		return -EINVAL;
@@ -128,11 +128,7 @@ int srn_rq_post(struct srn_rq *rq, const struct ib_recv_wr *wr)
 	wqe->wr_id = wr->wr_id;
 	wqe->num_sge = wr->num_sge;
 	wqe->reserved = 0;
-	for (i = 0; i < wr->num_sge; i++) {
-		wqe->sge[i].addr = wr->sg_list[i].addr;
-		wqe->sge[i].length = wr->sg_list[i].length;
-		wqe->sge[i].lkey = wr->sg_list[i].lkey;
-	}
+	srn_sge_copy(wqe->sge, wr->sg_list, wr->num_sge);
 	rq->prod++;
 	spin_unlock_irqrestore(&rq->lock, flags);
 	return 0;

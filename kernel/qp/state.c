@@ -114,6 +114,25 @@ bool srn_state_fail(struct srn_qp *qp, enum ib_event_type event, const struct sr
 }
 
 /**
+ * srn_state_has_ended - has the stream stopped, so that posted work has to be flushed?
+ * @qp: queue pair
+ *
+ * Context: any.
+ *
+ * Return: true if so.
+ */
+bool srn_state_has_ended(struct srn_qp *qp)
+{
+	unsigned long flags;
+	bool ended;
+
+	spin_lock_irqsave(&qp->state_lock, flags);
+	ended = qp->ended;
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+	return ended;
+}
+
+/**
  * srn_state_event - tell the consumer of a queue pair what has happened to its connection
  * @qp: queue pair
  * @type: what has happened

@@ -152,14 +152,8 @@ struct srn_raw *srn_raw_conn_find(struct srn_device *dev, u32 qpn)
 
 	rcu_read_lock();
 	qp = srn_qp_find(dev, qpn);
-	if (qp) {
-		spin_lock_irq(&qp->state_lock);
-		if (qp->conn && qp->conn->ops == &srn_raw_conn_ops)
-			conn = qp->conn;
-		if (conn)
-			conn_get(conn);
-		spin_unlock_irq(&qp->state_lock);
-	}
+	if (qp)
+		conn = srn_binding_by_hand(qp);
 	rcu_read_unlock();
 	return conn ? raw_of_conn(conn) : NULL;
 }

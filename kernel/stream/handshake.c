@@ -27,8 +27,7 @@ int srn_handshake_init(struct srn_handshake *h, gfp_t gfp)
  */
 void srn_handshake_exit(struct srn_handshake *h)
 {
-	kfree(h->in);
-	h->in = NULL;
+	kfree(xchg(&h->in, NULL));
 }
 
 static int read_some(struct srn_handshake *h, struct socket *sock, u32 until)

@@ -44,14 +44,20 @@ static bool peer_closed(const struct sock *sk)
 	       sk->sk_state != TCP_FIN_WAIT2;
 }
 
+static void report_close(struct srn_stream *s, const struct sock *sk)
+{
+	if (peer_closed(sk))
+		s->ops->ended(s, sk->sk_err ? SRN_END_BROKEN : SRN_END_PEER_CLOSED);
+}
+
 static void stream_state_change(struct sock *sk)
 {
 	struct srn_stream *s;
 
 	read_lock_bh(&sk->sk_callback_lock);
 	s = sk->sk_user_data;
-	if (s && peer_closed(sk))
-		s->ops->ended(s, sk->sk_err ? SRN_END_BROKEN : SRN_END_PEER_CLOSED);
+	if (s)
+		report_close(s, sk);
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
@@ -176,8 +182,7 @@ void srn_stream_start(struct srn_stream *s)
 	local_bh_disable();
 	srn_rx_input(s, sk);
 	local_bh_enable();
-	if (peer_closed(sk))
-		s->ops->ended(s, sk->sk_err ? SRN_END_BROKEN : SRN_END_PEER_CLOSED);
+	report_close(s, sk);
 	release_sock(sk);
 	srn_tx_give_role(s);
 }

@@ -12,7 +12,6 @@
 #include <net/if_inet6.h>
 
 #include "../device/work.h"
-#include "../uapi/softrnic-abi.h"
 #include "gid.h"
 
 #define ADDRESS_DELAY	(HZ / 10)
@@ -257,12 +256,12 @@ void srn_gid_check_later(struct srn_device *dev)
 /* Addresses often come together, and one that goes may still be listed when this is called. */
 static void address_changed(struct net_device *netdev)
 {
-	struct ib_device *ibdev = ib_device_get_by_netdev(netdev, SRN_DRIVER_ID);
+	struct srn_device *dev = srn_device_find(netdev);
 
-	if (!ibdev)
+	if (!dev)
 		return;
-	srn_gid_check(to_srn_dev(ibdev), ADDRESS_DELAY);
-	ib_device_put(ibdev);
+	srn_gid_check(dev, ADDRESS_DELAY);
+	ib_device_put(&dev->ibdev);
 }
 
 static int ipv4_changed(struct notifier_block *nb, unsigned long event, void *arg)

@@ -238,12 +238,12 @@ static void wait_for_kernel_consumers(struct srn_device *dev)
 /* The next link of a network device may be there before the last one is gone. */
 static void clear_gid_tag(struct net_device *netdev)
 {
-	struct ib_device *next;
+	struct srn_device *next;
 
 	rtnl_lock();
-	next = ib_device_get_by_netdev(netdev, (enum rdma_driver_id)SRN_DRIVER_ID);
+	next = srn_device_find(netdev);
 	if (next)
-		ib_device_put(next);
+		ib_device_put(&next->ibdev);
 	else
 		srn_compat_clear_gid_tag(netdev);
 	rtnl_unlock();

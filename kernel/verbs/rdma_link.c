@@ -16,13 +16,6 @@
 #include "ib_device.h"
 #include "rdma_link.h"
 
-static struct srn_device *find_device(struct net_device *netdev)
-{
-	struct ib_device *ibdev = ib_device_get_by_netdev(netdev, SRN_DRIVER_ID);
-
-	return ibdev ? to_srn_dev(ibdev) : NULL;
-}
-
 static bool carries_ip(const struct net_device *netdev)
 {
 	return netdev->type == ARPHRD_ETHER || netdev->type == ARPHRD_NONE;
@@ -42,7 +35,7 @@ static bool remove_if_stranded(struct net_device *netdev, const struct net *net)
 	rtnl_unlock();
 	if (!stranded)
 		return false;
-	dev = find_device(netdev);
+	dev = srn_device_find(netdev);
 	if (dev) {
 		ib_unregister_device_queued(&dev->ibdev);
 		ib_device_put(&dev->ibdev);
@@ -53,7 +46,7 @@ static bool remove_if_stranded(struct net_device *netdev, const struct net *net)
 /* The link may have been deleted again by now. */
 static void complete_link(struct net_device *netdev)
 {
-	struct srn_device *dev = find_device(netdev);
+	struct srn_device *dev = srn_device_find(netdev);
 
 	if (!dev)
 		return;
@@ -72,7 +65,7 @@ static void complete_link(struct net_device *netdev)
 /* Sets @net to the link's network namespace: the link may be deleted before this returns. */
 static int add_link(const char *name, struct net_device *netdev, const struct net **net)
 {
-	struct srn_device *dev = find_device(netdev);
+	struct srn_device *dev = srn_device_find(netdev);
 	int ret;
 
 	if (dev) {
@@ -162,7 +155,7 @@ static void port_may_have_changed(struct srn_device *dev)
 static int netdev_event(struct notifier_block *nb, unsigned long event, void *arg)
 {
 	struct net_device *netdev = netdev_notifier_info_to_dev(arg);
-	struct srn_device *dev = find_device(netdev);
+	struct srn_device *dev = srn_device_find(netdev);
 
 	if (!dev)
 		return NOTIFY_OK;
