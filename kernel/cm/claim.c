@@ -10,7 +10,7 @@
 #include "claim.h"
 
 /* Return: false while a report is under way: whoever gives the claim back has to wait for it. */
-static bool claim_given_back(struct srn_qp *qp)
+static bool try_give_back(struct srn_qp *qp)
 {
 	struct srn_claim *c = &qp->claim;
 	unsigned long flags;
@@ -30,7 +30,7 @@ static bool claim_given_back(struct srn_qp *qp)
 	return ok;
 }
 
-static bool claim_is_ours(struct srn_qp *qp, const struct srn_ep *ep)
+static bool try_claim(struct srn_qp *qp, const struct srn_ep *ep)
 {
 	struct srn_claim *c = &qp->claim;
 	unsigned long flags;
@@ -151,7 +151,7 @@ void srn_claim_rem_ref(struct ib_qp *ibqp)
 {
 	struct srn_qp *qp = to_srn_cm_handle(ibqp)->qp;
 
-	wait_var_event(&qp->claim, claim_given_back(qp));
+	wait_var_event(&qp->claim, try_give_back(qp));
 	wake_up_var(&qp->claim);
 	srn_qp_put(qp);
 }
@@ -181,7 +181,7 @@ int srn_claim_take_qp(struct srn_ep *ep, u32 qpn)
 		return -EPERM;
 	}
 	/* An earlier connection has ended, but perhaps nobody has been told of that yet. */
-	wait_var_event(&qp->claim, claim_is_ours(qp, ep));
+	wait_var_event(&qp->claim, try_claim(qp, ep));
 	ret = srn_binding_make(qp, &ep->conn);
 	if (ret) {
 		srn_qp_notice(qp, "not in a state to be connected\n");

@@ -107,8 +107,8 @@ static bool is_about(const struct srn_send *send, const struct srn_rdmap_header 
 }
 
 /* Look at the next few work requests from @index on. Return: false at the end of the search. */
-static bool blame(struct srn_sq *sq, u32 *index, const struct srn_rdmap_header *h, u8 status,
-		  bool *found)
+static bool mark_refused(struct srn_sq *sq, u32 *index, const struct srn_rdmap_header *h, u8 status,
+			 bool *found)
 {
 	u32 most = SRN_COMPLETE_AT_ONCE, next = READ_ONCE(sq->next), end;
 	struct srn_send *send;
@@ -156,7 +156,7 @@ bool srn_answered_refused(struct srn_qp *qp, const struct srn_rdmap_header *h, u
 		return false;
 	do {
 		spin_lock_irqsave(&sq->lock, flags);
-		more = blame(sq, &index, h, status, &found);
+		more = mark_refused(sq, &index, h, status, &found);
 		spin_unlock_irqrestore(&sq->lock, flags);
 	} while (more);
 	return found;

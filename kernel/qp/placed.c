@@ -80,14 +80,14 @@ void srn_placed_asked(struct srn_qp *qp, u16 index)
  *
  * Context: the receiver.
  *
- * Return: true if it was one of those in struct srn_placement.
+ * Return: true if it was a struct srn_placed_msg.
  */
 bool srn_placed_received(struct srn_qp *qp)
 {
 	const struct srn_rdmap_header *h = &qp->rx.header;
-	struct srn_placement p;
+	struct srn_placed_msg p;
 
-	if (!srn_greeting_take_placement(&qp->rx.greeting, h->stag, h->to, &p))
+	if (!srn_greeting_take_placed(&qp->rx.greeting, h->stag, h->to, &p))
 		return false;
 	if (p.last)
 		srn_answered_final_report(qp, p.messages);
@@ -148,7 +148,7 @@ static bool is_due(struct srn_qp *qp)
 }
 
 /* Return: false if nothing has to be told but questions and answers. */
-static bool notice(struct srn_qp *qp, struct srn_placement *p)
+static bool notice(struct srn_qp *qp, struct srn_placed_msg *p)
 {
 	/* Acquire: pairs with srn_rnr_limit_tries(). */
 	bool limit = smp_load_acquire(&qp->tx.limit_due), refuse;
@@ -160,21 +160,21 @@ static bool notice(struct srn_qp *qp, struct srn_placement *p)
 		return false;
 	if (limit) {
 		WRITE_ONCE(qp->tx.limit_due, false);
-		*p = (struct srn_placement) { .limits = true, .rnr_tries = qp->tx.rnr_tries };
+		*p = (struct srn_placed_msg) { .limits = true, .rnr_tries = qp->tx.rnr_tries };
 	} else {
 		WRITE_ONCE(qp->tx.refuse_due, false);
-		*p = (struct srn_placement) {
+		*p = (struct srn_placed_msg) {
 			.not_ready = true, .messages = READ_ONCE(qp->rx.placed),
 		};
 	}
 	return true;
 }
 
-static bool question_or_answer(struct srn_qp *qp, struct srn_placement *p, bool idle)
+static bool question_or_answer(struct srn_qp *qp, struct srn_placed_msg *p, bool idle)
 {
 	if (!idle && !is_due(qp))
 		return false;
-	*p = (struct srn_placement) {
+	*p = (struct srn_placed_msg) {
 		.answers = srn_placed_is_asked(qp), .asks = may_ask(qp),
 	};
 	if (!p->answers && !p->asks)
@@ -201,12 +201,12 @@ static bool question_or_answer(struct srn_qp *qp, struct srn_placement *p, bool 
  */
 bool srn_placed_next(struct srn_qp *qp, struct srn_tx_msg *msg, bool idle)
 {
-	struct srn_placement p;
+	struct srn_placed_msg p;
 
 	if (!notice(qp, &p) && !question_or_answer(qp, &p, idle))
 		return false;
 	srn_message_empty_write(qp, msg);
-	srn_greeting_put_placement(&qp->rx.greeting, &p, &msg->stag, &msg->to);
+	srn_greeting_put_placed(&qp->rx.greeting, &p, &msg->stag, &msg->to);
 	return true;
 }
 
@@ -225,9 +225,9 @@ static bool owes_final_report(const struct srn_qp *qp)
 
 static void put_final_report(struct srn_qp *qp, u32 *stag, u64 *to)
 {
-	struct srn_placement p = { .last = true, .messages = READ_ONCE(qp->rx.placed) };
+	struct srn_placed_msg p = { .last = true, .messages = READ_ONCE(qp->rx.placed) };
 
-	srn_greeting_put_placement(&qp->rx.greeting, &p, stag, to);
+	srn_greeting_put_placed(&qp->rx.greeting, &p, stag, to);
 	qp->tx.final_report_sent = true;
 }
 

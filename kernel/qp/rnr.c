@@ -21,7 +21,7 @@
  * A process whose provider is older does not ring for a shared receive queue. So the queue is
  * looked at, first at the next tick, then ever more seldom.
  */
-#define PATIENCE_MAX	(HZ / 4)
+#define LOOK_DELAY_MAX	(HZ / 4)
 
 /* So many queue pairs are told at once of a receive in a shared queue. */
 #define MAX_TOLD	64
@@ -77,7 +77,7 @@ static void ask_for_doorbell(struct srn_qp *qp, bool ask)
 static void begin_to_wait(struct srn_qp *qp)
 {
 	qp->stream.rx_held = true;
-	qp->rx.rnr->patience = 1;
+	qp->rx.rnr->look_delay = 1;
 	qp->rx.rnr->since = jiffies;
 	srn_count(qp->dev->counters, SRN_COUNT_NO_RECEIVE);
 	ask_for_doorbell(qp, true);
@@ -306,7 +306,7 @@ void srn_rnr_done(struct srn_qp *qp, struct srn_rnr_segment *segment)
 {
 	struct srn_rnr *rnr = qp->rx.rnr;
 
-	rnr->patience = 1;
+	rnr->look_delay = 1;
 	rnr->since = jiffies;
 	list_del(&segment->list);
 	rnr->bytes -= segment->size;
@@ -373,11 +373,11 @@ void srn_rnr_wait_on(struct srn_qp *qp)
 	if (!limit && !qp->srq)
 		return;
 	/* While this is queued, a retry for want of memory cannot come earlier, so it is short. */
-	delay = qp->srq ? rnr->patience : PATIENCE_MAX;
+	delay = qp->srq ? rnr->look_delay : LOOK_DELAY_MAX;
 	if (limit)
 		delay = min(delay, rnr->since + limit - now);
 	srn_rx_again(&qp->stream, delay);
-	rnr->patience = min_t(u32, 2 * rnr->patience, PATIENCE_MAX);
+	rnr->look_delay = min_t(u32, 2 * rnr->look_delay, LOOK_DELAY_MAX);
 }
 
 /**

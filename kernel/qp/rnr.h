@@ -45,7 +45,7 @@ struct srn_rnr {
 	u32 bytes;			/* memory of @segments */
 	u32 spare_payload;		/* payload for which @spare has room */
 	struct list_head spare;		/* memory for the next segment */
-	u32 patience;			/* jiffies until the SRQ is looked at again */
+	u32 look_delay;			/* jiffies until the SRQ is looked at again */
 	unsigned long since;		/* when the oldest one began to wait, in jiffies */
 	bool refused;			/* a message has waited for too long: all are dropped */
 	bool drops;			/* the segment in hand is dropped */

@@ -118,7 +118,7 @@ static u32 first_left(const struct srn_tx_batch *b)
 }
 
 /* Let go of the regions from @first up to @end. */
-static void unhold(const struct srn_tx_batch *b, u32 first, u32 end)
+static void release_held(const struct srn_tx_batch *b, u32 first, u32 end)
 {
 	while (end-- > first)
 		if (b->mems[end]->type == SRN_MEM_USER)
@@ -141,7 +141,7 @@ static bool hold(const struct srn_tx_batch *b, u32 first)
 		mem = b->mems[i];
 		if (mem->type == SRN_MEM_USER ? srn_mem_begin(mem) : READ_ONCE(mem->valid))
 			continue;
-		unhold(b, first, i);
+		release_held(b, first, i);
 		return false;
 	}
 	return true;
@@ -293,7 +293,7 @@ int srn_batch_push(struct srn_tx_batch *b, struct socket *sock, bool may_sleep)
 		if (!hold(b, first))
 			return -EFAULT;
 		ret = may_sleep ? push_some_process(b, sock->sk) : push_some_softirq(b, sock->sk);
-		unhold(b, first, b->num_mems);
+		release_held(b, first, b->num_mems);
 		if (ret < 0)
 			return ret;
 	}

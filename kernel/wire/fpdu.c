@@ -188,7 +188,7 @@ static u32 parse_trailer(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 	p->trailer_summed = 0;
 	p->crc = SRN_CRC_SEED;
 	p->stage = SRN_STAGE_HEADER;
-	p->midst = !p->rdmap.last;
+	p->mid_message = !p->rdmap.last;
 	ev->type = SRN_FPDU_END;
 	return take;
 }
@@ -310,7 +310,7 @@ void srn_fpdu_set_header(struct srn_fpdu_parser *p, const u8 *header, u32 payloa
 	p->header_len = header_need(p->header, SRN_MAX_HEADER);
 	p->payload_len = payload;
 	p->crc_verified = true;
-	p->midst = false;
+	p->mid_message = false;
 	srn_rdmap_get_header(p->header, &p->rdmap);
 }
 
@@ -384,7 +384,7 @@ u32 srn_fpdu_parse_whole(struct srn_fpdu_parser *p, const u8 *data, u32 len)
 	p->header_len = header;
 	p->payload_len = body - header;
 	srn_rdmap_get_header(p->header, &p->rdmap);
-	p->midst = !p->rdmap.last;
+	p->mid_message = !p->rdmap.last;
 	return used;
 }
 

@@ -67,7 +67,7 @@ struct srn_fpdu_parser {
 	u8 stage;		/* enum srn_fpdu_stage */
 	bool crc_verified;	/* the CRC was checked before anything was placed */
 	bool vouched;		/* the CRC of the FPDU that comes next has been checked */
-	bool midst;		/* between two FPDUs of one message */
+	bool mid_message;	/* between two FPDUs of one message */
 	u8 have;		/* bytes of header or trailer collected */
 	u8 trailer_len;
 	u8 header[SRN_MAX_HEADER];
@@ -119,7 +119,7 @@ static inline bool srn_fpdu_in_doubt(const struct srn_fpdu_parser *p)
 /* Could the next bytes be for srn_fpdu_parse_continuation()? */
 static inline bool srn_fpdu_in_message(const struct srn_fpdu_parser *p)
 {
-	return p->midst && p->stage == SRN_STAGE_HEADER && !p->have && !p->markers;
+	return p->mid_message && p->stage == SRN_STAGE_HEADER && !p->have && !p->markers;
 }
 
 #endif /* SRN_WIRE_FPDU_H */

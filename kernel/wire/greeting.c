@@ -147,19 +147,19 @@ void srn_greeting_put(const struct srn_greeting *g, enum srn_greeting_kind kind,
 	*to = (u64)g->features << FEATURES_SHIFT | value;
 }
 
-static u32 placement_proof(const struct srn_greeting *g)
+static u32 placed_proof(const struct srn_greeting *g)
 {
 	return mix(g->initiator ? g->nonce : g->peer_nonce) >> 32;
 }
 
-static bool is_placement(u32 kind)
+static bool is_placed_msg(u32 kind)
 {
 	return kind == LAST || kind == NOT_READY || kind == LIMITS ||
 	       (kind && !(kind & ~(ASKS | ANSWERS)));
 }
 
 /**
- * srn_greeting_take_placement - take a Write without payload that may be about what is placed
+ * srn_greeting_take_placed - take a Write without payload that may be about what is placed
  * @g: greeting
  * @stag: its STag
  * @to: its offset
@@ -169,16 +169,16 @@ static bool is_placement(u32 kind)
  *
  * Return: false if it is something else.
  */
-bool srn_greeting_take_placement(const struct srn_greeting *g, u32 stag, u64 to,
-				 struct srn_placement *p)
+bool srn_greeting_take_placed(const struct srn_greeting *g, u32 stag, u64 to,
+			      struct srn_placed_msg *p)
 {
 	u32 kind = stag & ~MAGIC_MASK;
 
-	if ((stag & MAGIC_MASK) != MAGIC || !is_placement(kind) ||
+	if ((stag & MAGIC_MASK) != MAGIC || !is_placed_msg(kind) ||
 	    !(g->features & SRN_PEER_PLACED) || g->expected == SRN_GREETING_HELLO ||
-	    to >> 32 != placement_proof(g))
+	    to >> 32 != placed_proof(g))
 		return false;
-	*p = (struct srn_placement) {
+	*p = (struct srn_placed_msg) {
 		.asks = kind & ASKS, .answers = kind & ANSWERS, .last = kind & LAST,
 		.not_ready = kind & NOT_READY, .limits = kind & LIMITS,
 	};
@@ -194,7 +194,7 @@ bool srn_greeting_take_placement(const struct srn_greeting *g, u32 stag, u64 to,
 }
 
 /**
- * srn_greeting_put_placement - STag and offset of a message about what is placed
+ * srn_greeting_put_placed - STag and offset of a message about what is placed
  * @g: greeting of an initiator, or one that has taken a HELLO
  * @p: what to say
  * @stag: result
@@ -202,12 +202,12 @@ bool srn_greeting_take_placement(const struct srn_greeting *g, u32 stag, u64 to,
  *
  * Any context.
  */
-void srn_greeting_put_placement(const struct srn_greeting *g, const struct srn_placement *p,
-				u32 *stag, u64 *to)
+void srn_greeting_put_placed(const struct srn_greeting *g, const struct srn_placed_msg *p,
+			     u32 *stag, u64 *to)
 {
 	*stag = MAGIC | (p->asks ? ASKS : 0) | (p->answers ? ANSWERS : 0) | (p->last ? LAST : 0) |
 		(p->not_ready ? NOT_READY : 0) | (p->limits ? LIMITS : 0);
-	*to = (u64)placement_proof(g) << 32;
+	*to = (u64)placed_proof(g) << 32;
 	if (p->limits)
 		*to |= p->rnr_tries;
 	else if (p->last || p->not_ready)

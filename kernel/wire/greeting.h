@@ -57,7 +57,7 @@ struct srn_greeting {
  * A message about what has been placed. It is a question, an answer, or both (@asks, @answers); or
  * it is exactly one of @last, @not_ready and @limits.
  */
-struct srn_placement {
+struct srn_placed_msg {
 	bool asks;
 	bool answers;
 	bool last;		/* the final report: @messages */
@@ -73,9 +73,9 @@ void srn_greeting_begin(struct srn_greeting *g, bool initiator, u16 features, u6
 enum srn_greeting_kind srn_greeting_take(struct srn_greeting *g, u32 stag, u64 to);
 void srn_greeting_put(const struct srn_greeting *g, enum srn_greeting_kind kind, u32 *stag,
 		      u64 *to);
-bool srn_greeting_take_placement(const struct srn_greeting *g, u32 stag, u64 to,
-				 struct srn_placement *p);
-void srn_greeting_put_placement(const struct srn_greeting *g, const struct srn_placement *p,
-				u32 *stag, u64 *to);
+bool srn_greeting_take_placed(const struct srn_greeting *g, u32 stag, u64 to,
+			      struct srn_placed_msg *p);
+void srn_greeting_put_placed(const struct srn_greeting *g, const struct srn_placed_msg *p,
+			     u32 *stag, u64 *to);
 
 #endif /* SRN_WIRE_GREETING_H */

@@ -169,16 +169,16 @@ protected:
         EXPECT_EQ(srn_greeting_take(&responder, hello.stag, hello.to), SRN_GREETING_HELLO);
     }
 
-    static empty_write put(const srn_greeting& g, const srn_placement& p) {
+    static empty_write put(const srn_greeting& g, const srn_placed_msg& p) {
         empty_write w;
-        srn_greeting_put_placement(&g, &p, &w.stag, &w.to);
+        srn_greeting_put_placed(&g, &p, &w.stag, &w.to);
         return w;
     }
     bool take(const srn_greeting& g, const empty_write& w) {
         got = {};
-        return srn_greeting_take_placement(&g, w.stag, w.to, &got);
+        return srn_greeting_take_placed(&g, w.stag, w.to, &got);
     }
-    void expect(const srn_placement& p) const {
+    void expect(const srn_placed_msg& p) const {
         EXPECT_EQ(got.asks, p.asks);
         EXPECT_EQ(got.answers, p.answers);
         EXPECT_EQ(got.ask_index, p.ask_index);
@@ -190,17 +190,17 @@ protected:
         EXPECT_EQ(got.rnr_tries, p.rnr_tries);
     }
 
-    static constexpr srn_placement question{.asks = true, .ask_index = 0xfedc};
-    static constexpr srn_placement answer{.answers = true, .placed_index = 0xba98};
-    static constexpr srn_placement both{
+    static constexpr srn_placed_msg question{.asks = true, .ask_index = 0xfedc};
+    static constexpr srn_placed_msg answer{.answers = true, .placed_index = 0xba98};
+    static constexpr srn_placed_msg both{
         .asks = true, .answers = true, .ask_index = 0x8001, .placed_index = 0xc003};
-    static constexpr srn_placement last{.last = true, .messages = 0x9a5c7e31};
-    static constexpr srn_placement not_ready{.not_ready = true, .messages = 0x8b6d5f42};
-    static constexpr srn_placement limits{.limits = true, .rnr_tries = 0xa5};
+    static constexpr srn_placed_msg last{.last = true, .messages = 0x9a5c7e31};
+    static constexpr srn_placed_msg not_ready{.not_ready = true, .messages = 0x8b6d5f42};
+    static constexpr srn_placed_msg limits{.limits = true, .rnr_tries = 0xa5};
 
     srn_greeting initiator{};
     srn_greeting responder{};
-    srn_placement got{};
+    srn_placed_msg got{};
 };
 
 TEST_F(Placement, Literal) {
@@ -219,7 +219,7 @@ TEST_F(Placement, Literal) {
 
 TEST_F(Placement, IsUnderstoodByTheOtherEnd) {
     greet();
-    for (const srn_placement& p : {question, answer, both, last, not_ready, limits}) {
+    for (const srn_placed_msg& p : {question, answer, both, last, not_ready, limits}) {
         ASSERT_TRUE(take(responder, put(initiator, p)));
         expect(p);
         ASSERT_TRUE(take(initiator, put(responder, p)));
