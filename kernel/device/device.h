@@ -19,6 +19,7 @@
 #include "counters.h"
 #include "limits.h"
 
+struct srn_device;
 struct srn_qp;
 
 /*
@@ -27,7 +28,7 @@ struct srn_qp;
 #define SRN_GIDS	32
 
 /**
- * struct srn_qpns - where the numbers of somebody's next queue pairs come from, see qp/qpn.c
+ * struct srn_qpns - where the numbers of somebody's next queue pairs come from, see qpn.c
  * @lock: a leaf
  * @next: next number of the block in use; a new block has to be taken at the end of one
  */
@@ -35,6 +36,8 @@ struct srn_qpns {
 	spinlock_t lock;	/* protects what follows */
 	u32 next;
 };
+
+int srn_qpn_reserve(struct srn_device *dev, struct ib_udata *udata, u32 *qpn);
 
 /* Which connections go past TCP, see stream/direct.h. */
 enum srn_same_host {

@@ -6,7 +6,6 @@
 #include <linux/slab.h>
 
 #include "cm_handle.h"
-#include "modify.h"
 #include "qp.h"
 
 /* A size of kmalloc() that holds one would be half as large again. */

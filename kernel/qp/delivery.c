@@ -6,9 +6,7 @@
 #include "../stream/tx.h"
 #include "answered.h"
 #include "completion.h"
-#include "delivery.h"
 #include "placed.h"
-#include "placement.h"
 #include "qp_trace.h"
 #include "receive.h"
 #include "recognition.h"
@@ -16,6 +14,7 @@
 #include "responder.h"
 #include "rnr.h"
 #include "state.h"
+#include "stream_ops.h"
 
 static void end_write(struct srn_qp *qp)
 {

@@ -6,7 +6,6 @@
 #include "../stream/service.h"
 #include "binding.h"
 #include "connection.h"
-#include "modify.h"
 #include "state.h"
 
 /* Forget whatever was posted, as verbs define RESET. Context: sq.lock held. */

@@ -11,9 +11,7 @@
 #include "binding.h"
 #include "cm_handle.h"
 #include "connection.h"
-#include "modify.h"
 #include "owner.h"
-#include "qpn.h"
 #include "watch.h"
 
 static int check_caps(struct ib_qp_init_attr *attrs)

@@ -3,11 +3,9 @@
  * Messages that have waited for a receive go on.
  */
 #include "../stream/rx.h"
-#include "delivery.h"
 #include "placed.h"
-#include "placement.h"
-#include "resume.h"
 #include "rnr.h"
+#include "stream_ops.h"
 
 /* So many segments go on at once, before others have their turn. */
 #define AT_ONCE		64

@@ -4,7 +4,7 @@
  */
 #include "../qp/completion.h"
 #include "../qp/state.h"
-#include "patience.h"
+#include "raw.h"
 
 /* The shortest time for which sends wait, whatever the program has set. */
 #define MIN_PATIENCE	(5 * HZ)

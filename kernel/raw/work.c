@@ -6,8 +6,6 @@
 
 #include "../qp/state.h"
 #include "attempt.h"
-#include "patience.h"
-#include "work.h"
 
 /* How often to check whether sends wait for a peer that does not come. */
 #define PATIENCE_PERIOD	HZ

@@ -25,7 +25,6 @@
 #include "../memory/mw.h"
 #include "../memory/ring.h"
 #include "../qp/cq.h"
-#include "../qp/post.h"
 #include "../qp/qp.h"
 #include "../qp/receive.h"
 #include "../qp/srq.h"

@@ -10,8 +10,7 @@
  */
 #include <rdma/uverbs_ioctl.h>
 
-#include "../device/ucontext.h"
-#include "qpn.h"
+#include "ucontext.h"
 
 /* As many as share a node of the tables that find queue pairs by number: the core's, and ours. */
 #define QPN_BLOCK	XA_CHUNK_SIZE
