@@ -4,10 +4,10 @@
  */
 #include <linux/wait_bit.h>
 
-#include "../compat/compat.h"
 #include "../qp/binding.h"
 #include "../qp/owner.h"
 #include "claim.h"
+#include "rdma_id.h"
 
 /* Return: false while a report is under way: whoever gives the claim back has to wait for it. */
 static bool try_give_back(struct srn_qp *qp)
@@ -176,7 +176,7 @@ int srn_claim_take_qp(struct srn_ep *ep, u32 qpn)
 
 	if (!qp)
 		return -EINVAL;
-	if (!srn_owner_is_caller(qp, srn_compat_rdma_id(ep->cm_id))) {
+	if (!srn_owner_is_caller(qp, srn_rdma_id(ep->cm_id))) {
 		srn_qp_notice(qp, "not connected: it is not the caller's\n");
 		return -EPERM;
 	}

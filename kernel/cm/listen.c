@@ -9,7 +9,6 @@
 #include <linux/slab.h>
 #include <net/addrconf.h>
 
-#include "../compat/compat.h"
 #include "../device/work.h"
 #include "../stream/acceptor.h"
 #include "../stream/charge.h"
@@ -18,6 +17,7 @@
 #include "ep.h"
 #include "listen.h"
 #include "passive.h"
+#include "rdma_id.h"
 #include "report.h"
 
 #define DEFAULT_BACKLOG	128
@@ -271,7 +271,7 @@ static int listen_on(struct srn_ep *ep, struct iw_cm_id *cm_id)
 	 * other network namespaces, through which the program cannot be reached. It does so on
 	 * behalf of any program when a link is added.
 	 */
-	if (is_wildcard(&cm_id->local_addr) && !net_eq(srn_compat_net(cm_id), ep->dev->net))
+	if (is_wildcard(&cm_id->local_addr) && !net_eq(srn_rdma_id_net(cm_id), ep->dev->net))
 		return 0;
 	mutex_lock(&open_mutex);
 	ret = listen_at_port(ep, cm_id);
@@ -306,7 +306,7 @@ int srn_listen_create(struct iw_cm_id *cm_id, int backlog)
 
 	if (cm_id->local_addr.ss_family != AF_INET && cm_id->local_addr.ss_family != AF_INET6)
 		return -EAFNOSUPPORT;
-	srn_compat_complete_listener(cm_id);
+	srn_rdma_id_complete_listener(cm_id);
 	ep = srn_ep_alloc(dev, &listener, SRN_EP_LISTENING, NULL);
 	if (!ep)
 		return -ENOMEM;
