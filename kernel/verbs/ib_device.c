@@ -3,7 +3,6 @@
  * The RDMA device: what it says of itself, and its registration.
  */
 #include <linux/delay.h>
-#include <linux/ethtool.h>
 #include <linux/random.h>
 #include <linux/rtnetlink.h>
 #include <rdma/iw_cm.h>
@@ -32,6 +31,7 @@
 #include "../stream/linger.h"
 #include "gid.h"
 #include "ib_device.h"
+#include "port.h"
 
 /* The module's version, packed in the way in which user space unpacks it. */
 static u64 fw_version(void)
@@ -85,88 +85,6 @@ static int srn_query_device(struct ib_device *ibdev, struct ib_device_attr *attr
 	/* Completions have nanoseconds. */
 	attr->timestamp_mask = ~0ULL;
 	attr->hca_core_clock = NSEC_PER_SEC / 1000;
-	return 0;
-}
-
-static enum ib_mtu netdev_mtu_to_ib(u32 mtu)
-{
-	return clamp(iboe_get_mtu(mtu + IB_GRH_BYTES + IB_BTH_BYTES + 40), IB_MTU_256, IB_MTU_4096);
-}
-
-/*
- * Give the speed in the terms of InfiniBand. The core's own helper logs a line each time for a
- * device that does not say how fast it is, and most virtual devices do not.
- */
-static void port_speed(struct srn_device *dev, struct ib_port_attr *attr)
-{
-	static const struct {
-		u32 mbits;
-		u8 width;
-		u16 speed;
-	} steps[] = {
-		{ 1000, IB_WIDTH_1X, IB_SPEED_SDR },
-		{ 10000, IB_WIDTH_1X, IB_SPEED_FDR10 },
-		{ 25000, IB_WIDTH_1X, IB_SPEED_EDR },
-		{ 40000, IB_WIDTH_4X, IB_SPEED_FDR10 },
-		{ 50000, IB_WIDTH_1X, IB_SPEED_HDR },
-		{ 100000, IB_WIDTH_4X, IB_SPEED_EDR },
-		{ 200000, IB_WIDTH_4X, IB_SPEED_HDR },
-		{ 400000, IB_WIDTH_4X, IB_SPEED_NDR },
-		{ 800000, IB_WIDTH_8X, IB_SPEED_NDR },
-	};
-	struct ethtool_link_ksettings settings;
-	u32 mbits = 1000;
-	size_t i;
-
-	rtnl_lock();
-	/* The driver of a device that is going away may have freed what this would look at. */
-	if (dev->netdev->reg_state == NETREG_REGISTERED &&
-	    !__ethtool_get_link_ksettings(dev->netdev, &settings) &&
-	    settings.base.speed != (u32)SPEED_UNKNOWN)
-		mbits = settings.base.speed;
-	rtnl_unlock();
-	for (i = 0; i < ARRAY_SIZE(steps) - 1 && mbits > steps[i].mbits; i++)
-		;
-	attr->active_width = steps[i].width;
-	attr->active_speed = steps[i].speed;
-}
-
-/**
- * srn_ib_device_port_state - state of the one port
- * @dev: device
- *
- * Context: any.
- *
- * Return: IB_PORT_ACTIVE or IB_PORT_DOWN.
- */
-enum ib_port_state srn_ib_device_port_state(const struct srn_device *dev)
-{
-	return netif_running(dev->netdev) && netif_carrier_ok(dev->netdev) ? IB_PORT_ACTIVE :
-									     IB_PORT_DOWN;
-}
-
-static int srn_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
-{
-	struct srn_device *dev = to_srn_dev(ibdev);
-
-	port_speed(dev, attr);
-	attr->gid_tbl_len = SRN_GIDS;
-	attr->max_msg_sz = SRN_MAX_MESSAGE;
-	attr->max_mtu = netdev_mtu_to_ib(dev->netdev->mtu);
-	attr->active_mtu = attr->max_mtu;
-	attr->phys_mtu = dev->netdev->mtu;
-	attr->state = srn_ib_device_port_state(dev);
-	attr->phys_state = attr->state == IB_PORT_ACTIVE ? IB_PORT_PHYS_STATE_LINK_UP :
-							   IB_PORT_PHYS_STATE_DISABLED;
-	attr->port_cap_flags = IB_PORT_CM_SUP | IB_PORT_DEVICE_MGMT_SUP;
-	return 0;
-}
-
-static int srn_get_port_immutable(struct ib_device *ibdev, u32 port,
-				  struct ib_port_immutable *immutable)
-{
-	immutable->gid_tbl_len = SRN_GIDS;
-	immutable->core_cap_flags = RDMA_CORE_PORT_IWARP;
 	return 0;
 }
 
@@ -284,7 +202,7 @@ static const struct ib_device_ops device_ops = {
 	.get_dev_fw_str = srn_get_dev_fw_str,
 	.get_dma_mr = srn_mr_get_dma,
 	.get_hw_stats = srn_counters_get_stats,
-	.get_port_immutable = srn_get_port_immutable,
+	.get_port_immutable = srn_port_get_immutable,
 	.iw_accept = srn_passive_accept,
 	.iw_add_ref = srn_cm_handle_add_ref,
 	.iw_connect = srn_active_connect,
@@ -304,7 +222,7 @@ static const struct ib_device_ops device_ops = {
 	.post_srq_recv = srn_srq_post,
 	.query_device = srn_query_device,
 	.query_gid = srn_gid_query,
-	.query_port = srn_query_port,
+	.query_port = srn_port_query,
 	.query_qp = srn_qp_query,
 	.query_srq = srn_srq_query,
 	.reg_user_mr = srn_compat_reg_user_mr,

@@ -14,7 +14,6 @@
 
 struct srn_device *srn_ib_device_create(struct net_device *netdev);
 int srn_ib_device_register(struct srn_device *dev, const char *name);
-enum ib_port_state srn_ib_device_port_state(const struct srn_device *dev);
 void srn_ib_device_update_gid(struct srn_device *dev);
 void srn_ib_device_free(struct srn_device *dev);
 

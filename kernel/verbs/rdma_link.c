@@ -14,6 +14,7 @@
 #include "../uapi/softrnic-abi.h"
 #include "gid.h"
 #include "ib_device.h"
+#include "port.h"
 #include "rdma_link.h"
 
 static bool carries_ip(const struct net_device *netdev)
@@ -144,7 +145,7 @@ static void port_event(struct srn_device *dev, enum ib_event_type type)
  */
 static void port_may_have_changed(struct srn_device *dev)
 {
-	enum ib_port_state state = srn_ib_device_port_state(dev);
+	enum ib_port_state state = srn_port_state(dev);
 
 	if (state == dev->told_state)
 		return;
