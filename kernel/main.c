@@ -6,7 +6,7 @@
 #include <rdma/rdma_netlink.h>
 
 #include "device/netns.h"
-#include "device/work.h"
+#include "device/workqueues.h"
 #include "qp/cm_handle.h"
 #include "stream/batch.h"
 #include "verbs/rdma_link.h"
@@ -22,7 +22,7 @@ static int __init srn_init(void)
 {
 	int ret;
 
-	ret = srn_work_init();
+	ret = srn_workqueues_init();
 	if (ret)
 		return ret;
 	ret = srn_cm_handle_init();
@@ -39,7 +39,7 @@ static int __init srn_init(void)
 err_handles:
 	srn_cm_handle_exit();
 err_work:
-	srn_work_exit();
+	srn_workqueues_exit();
 	return ret;
 }
 
@@ -47,7 +47,7 @@ static void __exit srn_exit(void)
 {
 	srn_rdma_link_exit();
 	srn_netns_exit();
-	srn_work_exit();
+	srn_workqueues_exit();
 	srn_batch_exit();
 	srn_cm_handle_exit();
 }

@@ -11,7 +11,7 @@
 #include "../stream/frame.h"
 #include "../stream/handshake.h"
 #include "../stream/keepalive.h"
-#include "../stream/service.h"
+#include "../stream/qos.h"
 #include "../stream/sock.h"
 #include "active.h"
 #include "claim.h"
@@ -88,7 +88,7 @@ static int start_connect(struct srn_ep *ep, bool any_port)
 	if (ret)
 		return ret;
 	if (ep->cm_id->tos_set)
-		srn_service_set_tos(ep->sock, ep->cm_id->tos);
+		srn_qos_set_tos(ep->sock, ep->cm_id->tos);
 	add_scope(ep, &remote);
 	ret = bind_local(ep, any_port);
 	if (ret)

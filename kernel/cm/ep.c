@@ -5,7 +5,7 @@
 #include <linux/slab.h>
 #include <net/tcp.h>
 
-#include "../device/work.h"
+#include "../device/workqueues.h"
 #include "../qp/binding.h"
 #include "../stream/linger.h"
 #include "../stream/sock.h"

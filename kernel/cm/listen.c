@@ -9,7 +9,7 @@
 #include <linux/slab.h>
 #include <net/addrconf.h>
 
-#include "../device/work.h"
+#include "../device/workqueues.h"
 #include "../stream/acceptor.h"
 #include "../stream/charge.h"
 #include "../stream/sock.h"

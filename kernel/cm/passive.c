@@ -6,7 +6,7 @@
 
 #include "../qp/connection.h"
 #include "../stream/handshake.h"
-#include "../stream/service.h"
+#include "../stream/qos.h"
 #include "../stream/sock.h"
 #include "claim.h"
 #include "conn_req.h"
@@ -192,7 +192,7 @@ void srn_passive_start(struct srn_ep *listener, struct socket *sock)
 	}
 	/* The core keeps the type of service at the listener only. */
 	if (listener->cm_id->tos_set)
-		srn_service_set_tos(sock, listener->cm_id->tos);
+		srn_qos_set_tos(sock, listener->cm_id->tos);
 	srn_ep_get(ep);
 	mutex_lock(&ep->lock.mutex);
 	ep->sock = sock;

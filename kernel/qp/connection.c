@@ -5,8 +5,8 @@
 #include <linux/log2.h>
 #include <linux/memcontrol.h>
 
-#include "../device/work.h"
-#include "../stream/service.h"
+#include "../device/workqueues.h"
+#include "../stream/qos.h"
 #include "../stream/tx.h"
 #include "connection.h"
 #include "doorbell.h"
@@ -76,7 +76,7 @@ int srn_connection_start(struct srn_qp *qp, const struct srn_conn *conn, struct 
 	srn_stream_attach(&qp->stream, sock, &stream_params);
 	conn_reset(qp, params);
 	if (qp->rate_limit)
-		srn_service_set_rate(sock, qp->rate_limit);
+		srn_qos_set_rate(sock, qp->rate_limit);
 
 	spin_lock_irq(&qp->state_lock);
 	ok = qp->conn == conn && qp->state != IB_QPS_RTS && srn_state_set(qp, IB_QPS_RTS);

@@ -3,7 +3,7 @@
  * Changes of a queue pair by hand: states, access flags, rate.
  */
 #include "../stream/direct.h"
-#include "../stream/service.h"
+#include "../stream/qos.h"
 #include "binding.h"
 #include "connection.h"
 #include "state.h"
@@ -151,7 +151,7 @@ static void modify_rate(struct srn_qp *qp, u32 kbits)
 	if (kbits)
 		srn_direct_return(&qp->stream);
 	if (qp->stream.sock)
-		srn_service_set_rate(qp->stream.sock, kbits);
+		srn_qos_set_rate(qp->stream.sock, kbits);
 	mutex_unlock(&qp->conn_mutex);
 }
 

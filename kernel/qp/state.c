@@ -2,7 +2,7 @@
 /*
  * States of a queue pair: which may follow which, and the way to ERR.
  */
-#include "../device/work.h"
+#include "../device/workqueues.h"
 #include "qp_trace.h"
 #include "state.h"
 

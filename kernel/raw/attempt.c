@@ -17,7 +17,7 @@
 #define REPLY_TIMEOUT	(5 * HZ)
 /*
  * The longest delay between attempts. The end that waits for an attempt may have sends that wait,
- * too, so one comes well within its patience.
+ * too, so one comes well before these time out (send_timeout.c).
  */
 #define MAX_DELAY	(2 * HZ)
 

@@ -90,7 +90,7 @@ int srn_raw_bring_up(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
 	reason = "an attribute is missing, or has no place there";
 	if (!ib_modify_qp_is_ok(IB_QPS_INIT, IB_QPS_RTR, IB_QPT_RC, mask))
 		goto refuse;
-	raw = srn_raw_alloc(qp, &srn_raw_conn_ops, srn_raw_work);
+	raw = srn_raw_alloc(qp, &srn_raw_conn_ops, srn_raw_progress);
 	if (!raw)
 		return -ENOMEM;
 	srn_raw_get(raw);

@@ -11,7 +11,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "../device/work.h"
+#include "../device/workqueues.h"
 #include "../stream/acceptor.h"
 #include "../stream/sock.h"
 #include "listener.h"

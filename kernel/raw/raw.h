@@ -104,10 +104,10 @@ int srn_raw_start(struct srn_raw *raw, struct socket *sock, const struct srn_con
 int srn_raw_accept(struct srn_device *dev, struct socket *sock,
 		   const struct srn_handshake *request, const char **reason);
 
-/* patience.c: how long sends wait for a peer that does not come, or is gone */
-bool srn_raw_patience_lasts(struct srn_raw *raw);
+/* send_timeout.c: how long sends wait for a peer that does not come, or is gone */
+bool srn_raw_send_timeout_check(struct srn_raw *raw);
 
-/* work.c: the work of a bring-up, which goes as far as possible */
-void srn_raw_work(struct work_struct *work);
+/* progress.c: the work of a bring-up, which goes as far as possible */
+void srn_raw_progress(struct work_struct *work);
 
 #endif /* SRN_RAW_H */

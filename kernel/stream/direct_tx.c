@@ -4,8 +4,8 @@
  */
 #include "direct.h"
 #include "direct_tx.h"
+#include "engines.h"
 #include "frame.h"
-#include "internal.h"
 
 /* Interrupted by no softirq, so much is delivered, or as many messages are looked at. */
 #define MAX_BYTES	(64 * 1024)

@@ -4,8 +4,8 @@
  * 5044 section 7.1.2).
  */
 #include "../compat/compat.h"
+#include "engines.h"
 #include "hold.h"
-#include "internal.h"
 
 /* Longer than any peer needs until it can take FPDUs that arrive behind our MPA reply. */
 #define HOLD_TIME	(HZ / 5)

@@ -6,7 +6,7 @@
 #include <net/tcp.h>
 
 #include "../device/device.h"
-#include "../device/work.h"
+#include "../device/workqueues.h"
 #include "linger.h"
 #include "sock.h"
 

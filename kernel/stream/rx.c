@@ -6,11 +6,11 @@
 #include <linux/skbuff.h>
 #include <net/tcp.h>
 
-#include "../device/work.h"
+#include "../device/workqueues.h"
 #include "charge.h"
 #include "direct.h"
+#include "engines.h"
 #include "hold.h"
-#include "internal.h"
 #include "reassembly.h"
 #include "rx.h"
 #include "stream_trace.h"

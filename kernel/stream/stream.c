@@ -7,8 +7,8 @@
 
 #include "charge.h"
 #include "direct.h"
+#include "engines.h"
 #include "hold.h"
-#include "internal.h"
 #include "reassembly.h"
 #include "sock.h"
 #include "tx.h"

@@ -7,11 +7,11 @@
 #include <linux/tcp.h>
 #include <net/tcp.h>
 
-#include "../device/work.h"
+#include "../device/workqueues.h"
 #include "batch.h"
 #include "direct_tx.h"
+#include "engines.h"
 #include "frame.h"
-#include "internal.h"
 #include "tx.h"
 
 /*

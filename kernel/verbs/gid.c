@@ -11,7 +11,7 @@
 #include <net/addrconf.h>
 #include <net/if_inet6.h>
 
-#include "../device/work.h"
+#include "../device/workqueues.h"
 #include "gid.h"
 
 #define ADDRESS_DELAY	(HZ / 10)

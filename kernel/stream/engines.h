@@ -2,8 +2,8 @@
 /*
  * The engines, for the rest of the stream. The layer above does not use any of this.
  */
-#ifndef SRN_STREAM_INTERNAL_H
-#define SRN_STREAM_INTERNAL_H
+#ifndef SRN_STREAM_ENGINES_H
+#define SRN_STREAM_ENGINES_H
 
 #include "stream.h"
 
@@ -27,4 +27,4 @@ void srn_rx_segment_end(struct srn_stream *s);
 void srn_rx_segments_end(struct srn_stream *s);
 void srn_rx_input_waiting(struct srn_stream *s, struct sock *sk);
 
-#endif /* SRN_STREAM_INTERNAL_H */
+#endif /* SRN_STREAM_ENGINES_H */

@@ -2,13 +2,13 @@
 /*
  * What a connection asks of the network: its class of service and its rate.
  */
-#ifndef SRN_SERVICE_H
-#define SRN_SERVICE_H
+#ifndef SRN_QOS_H
+#define SRN_QOS_H
 
 #include <linux/net.h>
 #include <linux/types.h>
 
-void srn_service_set_tos(struct socket *sock, u8 tos);
-void srn_service_set_rate(struct socket *sock, u32 kbits);
+void srn_qos_set_tos(struct socket *sock, u8 tos);
+void srn_qos_set_rate(struct socket *sock, u32 kbits);
 
-#endif /* SRN_SERVICE_H */
+#endif /* SRN_QOS_H */

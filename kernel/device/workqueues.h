@@ -2,8 +2,8 @@
 /*
  * Workers that all links share.
  */
-#ifndef SRN_WORK_H
-#define SRN_WORK_H
+#ifndef SRN_WORKQUEUES_H
+#define SRN_WORKQUEUES_H
 
 #include <linux/workqueue.h>
 
@@ -14,7 +14,7 @@ extern struct workqueue_struct *srn_accept_wq;
 /* Transmits and receives what has to wait, or what has to be done where one may sleep. */
 extern struct workqueue_struct *srn_tx_wq;
 
-int srn_work_init(void);
-void srn_work_exit(void);
+int srn_workqueues_init(void);
+void srn_workqueues_exit(void);
 
-#endif /* SRN_WORK_H */
+#endif /* SRN_WORKQUEUES_H */

@@ -7,10 +7,10 @@
 #include <net/ip.h>
 #include <net/sock.h>
 
-#include "service.h"
+#include "qos.h"
 
 /**
- * srn_service_set_tos - set the class of service of all packets from now on
+ * srn_qos_set_tos - set the class of service of all packets from now on
  * @sock: TCP socket
  * @tos: byte of the IP header: DSCP in its upper six bits; the two of ECN are TCP's
  *
@@ -18,7 +18,7 @@
  *
  * Context: process, sleeps for the socket lock.
  */
-void srn_service_set_tos(struct socket *sock, u8 tos)
+void srn_qos_set_tos(struct socket *sock, u8 tos)
 {
 	struct sock *sk = sock->sk;
 
@@ -32,13 +32,13 @@ void srn_service_set_tos(struct socket *sock, u8 tos)
 }
 
 /**
- * srn_service_set_rate - limit the rate at which TCP sends
+ * srn_qos_set_rate - limit the rate at which TCP sends
  * @sock: TCP socket
  * @kbits: 1000 bits per second, headers included; 0: as fast as it can
  *
  * Context: process, sleeps for the socket lock.
  */
-void srn_service_set_rate(struct socket *sock, u32 kbits)
+void srn_qos_set_rate(struct socket *sock, u32 kbits)
 {
 	unsigned long limit = kbits ? (unsigned long)kbits * (1000 / BITS_PER_BYTE) : ~0UL;
 	struct sock *sk = sock->sk;

@@ -7,17 +7,17 @@
 #include "raw.h"
 
 /* The shortest time for which sends wait, whatever the program has set. */
-#define MIN_PATIENCE	(5 * HZ)
+#define MIN_TIMEOUT	(5 * HZ)
 
 /*
  * InfiniBand sends again after 4.096 us * 2^timeout without an answer, or after up to four times as
- * long, and retry_cnt times. This takes the longest time, and MIN_PATIENCE at least.
+ * long, and retry_cnt times. This takes the longest time, and MIN_TIMEOUT at least.
  */
-static unsigned long patience(const struct srn_raw *raw)
+static unsigned long send_timeout(const struct srn_raw *raw)
 {
 	u64 ns = 4ULL * 4096 << raw->attr.timeout;
 
-	return max_t(unsigned long, nsecs_to_jiffies(ns * (raw->attr.retry_cnt + 1)), MIN_PATIENCE);
+	return max_t(unsigned long, nsecs_to_jiffies(ns * (raw->attr.retry_cnt + 1)), MIN_TIMEOUT);
 }
 
 static bool sends_wait(struct srn_qp *qp)
@@ -32,7 +32,7 @@ static bool sends_wait(struct srn_qp *qp)
 }
 
 /**
- * srn_raw_patience_lasts - may sends go on to wait?
+ * srn_raw_send_timeout_check - may sends go on to wait?
  * @raw: bring-up without a connection, or whose connection is gone
  *
  * A program that sends nothing may wait for ever, and so may one that has set no limit.
@@ -41,7 +41,7 @@ static bool sends_wait(struct srn_qp *qp)
  *
  * Return: false if the queue pair has been ended.
  */
-bool srn_raw_patience_lasts(struct srn_raw *raw)
+bool srn_raw_send_timeout_check(struct srn_raw *raw)
 {
 	if (!raw->rts || !raw->attr.timeout || !sends_wait(raw->qp)) {
 		raw->sends_since = 0;
@@ -49,7 +49,7 @@ bool srn_raw_patience_lasts(struct srn_raw *raw)
 	}
 	if (!raw->sends_since)
 		raw->sends_since = jiffies ?: 1;
-	if (time_before(jiffies, raw->sends_since + patience(raw)))
+	if (time_before(jiffies, raw->sends_since + send_timeout(raw)))
 		return true;
 	srn_completion_flush_first_as(raw->qp, IB_WC_RETRY_EXC_ERR);
 	srn_state_fail(raw->qp, 0, NULL, READ_ONCE(raw->gone) ? "its peer is gone" :

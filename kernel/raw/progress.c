@@ -8,7 +8,7 @@
 #include "attempt.h"
 
 /* How often to check whether sends wait for a peer that does not come. */
-#define PATIENCE_PERIOD	HZ
+#define CHECK_PERIOD	HZ
 
 /*
  * The other end gave up when our reply was on its way, and comes again, but a queue pair is
@@ -24,12 +24,12 @@ static bool lost_reply(struct srn_raw *raw)
 
 static void waiting(struct srn_raw *raw)
 {
-	if (lost_reply(raw) || !srn_raw_patience_lasts(raw))
+	if (lost_reply(raw) || !srn_raw_send_timeout_check(raw))
 		return;
 	if (!READ_ONCE(raw->gone) && (raw->active || raw->self))
 		srn_raw_attempt_begin(raw);
 	else if (raw->rts && raw->attr.timeout)
-		srn_raw_queue(raw, PATIENCE_PERIOD);
+		srn_raw_queue(raw, CHECK_PERIOD);
 }
 
 static void look(struct srn_raw *raw)
@@ -41,14 +41,14 @@ static void look(struct srn_raw *raw)
 }
 
 /**
- * srn_raw_work - go as far as possible
+ * srn_raw_progress - go as far as possible
  * @work: in struct srn_raw
  *
  * If a process holds the lock, the link's other bring-ups must not wait for that.
  *
  * Context: the link's raw_wq.
  */
-void srn_raw_work(struct work_struct *work)
+void srn_raw_progress(struct work_struct *work)
 {
 	struct srn_raw *raw = container_of(to_delayed_work(work), struct srn_raw, work);
 	unsigned int noio = memalloc_noio_save();
