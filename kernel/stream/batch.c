@@ -167,18 +167,10 @@ void srn_batch_void(struct srn_tx_batch *b)
 	iov_iter_kvec(&b->iter, ITER_SOURCE, b->iov, 0, 0);
 }
 
-/* Send, with the socket locked. Return: bytes sent, or a negative errno. */
-static int copy_some(struct sock *sk, struct iov_iter *iter, int flags)
-{
-	struct msghdr msg = { .msg_flags = flags | MSG_NOSIGNAL, .msg_iter = *iter };
-	int ret = tcp_sendmsg_locked(sk, &msg, msg_data_left(&msg));
-
-	if (ret > 0)
-		iov_iter_advance(iter, ret);
-	return ret ?: -EPIPE;
-}
-
-/* This does what copy_some() does for a whole batch, but TCP takes its pages and copies nothing. */
+/*
+ * This does what srn_sock_send_locked() does for a whole batch, but TCP takes its pages and copies
+ * nothing.
+ */
 static int give_some(struct sock *sk, struct srn_tx_batch *b)
 {
 	size_t left = iov_iter_count(&b->iter);
@@ -207,38 +199,13 @@ static bool have_successor(const struct srn_tx_batch *b, bool may_sleep)
 	return true;
 }
 
-/**
- * srn_batch_send_some - one sendmsg
- * @sock: socket
- * @iter: what to send; moves on
- * @flags: MSG_*
- *
- * This does what sock_sendmsg() does, except that it does not ask each security module about a
- * socket of the kernel, which they all let pass.
- *
- * Context: process, sleeps for the socket lock.
- *
- * Return: bytes sent, or a negative errno.
- */
-int srn_batch_send_some(struct socket *sock, struct iov_iter *iter, int flags)
-{
-	struct sock *sk = sock->sk;
-	int ret;
-
-	sock_rps_record_flow(sk);
-	lock_sock(sk);
-	ret = copy_some(sk, iter, flags);
-	release_sock(sk);
-	return ret;
-}
-
-/* Return: as srn_batch_send_some(). */
+/* Return: as srn_sock_send_locked(). */
 static int push_some(struct srn_tx_batch *b, struct sock *sk)
 {
 	/* Without scatter and gather TCP would copy as well, and on old kernels sleep for it. */
 	if (b->give && sk->sk_route_caps & NETIF_F_SG)
 		return give_some(sk, b);
-	return copy_some(sk, &b->iter, MSG_DONTWAIT);
+	return srn_sock_send_locked(sk, &b->iter, MSG_DONTWAIT);
 }
 
 static int push_some_process(struct srn_tx_batch *b, struct sock *sk)

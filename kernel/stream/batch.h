@@ -87,7 +87,6 @@ void srn_batch_refer(struct srn_tx_batch *b, struct srn_mem *mem);
 bool srn_batch_refers(const struct srn_tx_batch *b, const struct srn_mem *mem);
 void srn_batch_close(struct srn_tx_batch *b);
 int srn_batch_push(struct srn_tx_batch *b, struct socket *sock, bool may_sleep);
-int srn_batch_send_some(struct socket *sock, struct iov_iter *iter, int flags);
 void srn_batch_exit(void);
 
 #endif /* SRN_BATCH_H */

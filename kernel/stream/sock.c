@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Sockets: how they come and go, and who is called when something happens to one.
+ * Sockets: how they come and go, who is called when something happens to one, and sending.
  */
 #include <linux/net.h>
 #include <net/tcp.h>
@@ -168,6 +168,51 @@ void srn_sock_end_softirq(struct sock *sk, struct page_frag *frag, gfp_t before)
 		swap(sk->sk_frag, *frag);
 	srn_compat_sock_use_task_frag(sk, shares_fragment(before));
 	sk->sk_allocation = before;
+}
+
+/**
+ * srn_sock_send_locked - one sendmsg on a socket that is locked
+ * @sk: TCP socket
+ * @iter: what to send; moves on
+ * @flags: MSG_*
+ *
+ * Context: any, the socket is locked; without MSG_DONTWAIT it sleeps for room.
+ *
+ * Return: bytes sent, or a negative errno.
+ */
+int srn_sock_send_locked(struct sock *sk, struct iov_iter *iter, int flags)
+{
+	struct msghdr msg = { .msg_flags = flags | MSG_NOSIGNAL, .msg_iter = *iter };
+	int ret = tcp_sendmsg_locked(sk, &msg, msg_data_left(&msg));
+
+	if (ret > 0)
+		iov_iter_advance(iter, ret);
+	return ret ?: -EPIPE;
+}
+
+/**
+ * srn_sock_send - one sendmsg
+ * @sock: TCP socket
+ * @iter: what to send; moves on
+ * @flags: MSG_*
+ *
+ * This does what sock_sendmsg() does, except that it does not ask each security module about a
+ * socket of the kernel, which they all let pass.
+ *
+ * Context: process, sleeps for the socket lock.
+ *
+ * Return: bytes sent, or a negative errno.
+ */
+int srn_sock_send(struct socket *sock, struct iov_iter *iter, int flags)
+{
+	struct sock *sk = sock->sk;
+	int ret;
+
+	sock_rps_record_flow(sk);
+	lock_sock(sk);
+	ret = srn_sock_send_locked(sk, iter, flags);
+	release_sock(sk);
+	return ret;
 }
 
 /**

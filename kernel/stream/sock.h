@@ -26,6 +26,8 @@ int srn_sock_create(struct net *net, int family, struct socket **sock);
 void srn_sock_share_fragment(struct socket *sock, bool share);
 gfp_t srn_sock_begin_softirq(struct sock *sk, struct page_frag *frag);
 void srn_sock_end_softirq(struct sock *sk, struct page_frag *frag, gfp_t before);
+int srn_sock_send_locked(struct sock *sk, struct iov_iter *iter, int flags);
+int srn_sock_send(struct socket *sock, struct iov_iter *iter, int flags);
 void srn_sock_abort(struct socket *sock);
 void srn_sock_leave(struct socket *sock);
 

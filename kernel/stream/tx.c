@@ -12,6 +12,7 @@
 #include "direct_tx.h"
 #include "engines.h"
 #include "frame.h"
+#include "sock.h"
 #include "tx.h"
 
 /*
@@ -463,7 +464,7 @@ static int send_until(struct socket *sock, struct iov_iter *iter, unsigned long 
 {
 	/* Without a timeout it takes what there is room for. */
 	sock->sk->sk_sndtimeo = time_before(jiffies, end) ? end - jiffies : 0;
-	return srn_batch_send_some(sock, iter, 0);
+	return srn_sock_send(sock, iter, 0);
 }
 
 /* Is there room for a whole FPDU? The stream must not end within one. */
