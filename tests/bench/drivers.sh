@@ -38,7 +38,7 @@ path_up()
 		}
 		SERVER_DEVICE=benchb CLIENT_DEVICE=bencha SERVER_ADDRESS=10.0.0.2
 		;;
-	own64k)
+	own64k | same64k)
 		SERVER_PLACE=() CLIENT_PLACE=()
 		SERVER_DEVICE=bench0 CLIENT_DEVICE=bench0 SERVER_ADDRESS=10.1.0.1
 		;;
@@ -59,7 +59,7 @@ driver_up()
 {
 	DRIVER_PROBLEM=''
 	case $1 in
-	tcp) return ;;
+	tcp | copy) return ;;
 	softrnic) softrnic_settings "$2" ;;
 	siw) siw_crc "$2" ;;
 	rxe) modprobe rdma_rxe || DRIVER_PROBLEM="no such module" ;;
@@ -74,14 +74,16 @@ driver_up()
 
 softrnic_settings()
 {
-	local crc=$1 large_fpdus=$BENCH_LARGE_FPDUS placed=$BENCH_PLACED
+	local crc=$1 large_fpdus=$BENCH_LARGE_FPDUS placed=$BENCH_PLACED same_host=off
+	[[ $PATH_NOW != same64k ]] || same_host=netns
 	if modprobe softrnic && [[ -z $SOFTRNIC_DEFAULT ]]; then
-		SOFTRNIC_DEFAULT=$(cat "$SETTINGS"/{crc,large_fpdus,placed_completions})
+		SOFTRNIC_DEFAULT=$(cat "$SETTINGS"/{crc,large_fpdus,placed_completions,same_host})
 	fi
 	# shellcheck disable=SC2086
-	[[ $crc != default ]] || { set -- $SOFTRNIC_DEFAULT && crc=$1 large_fpdus=$2 placed=$3; }
+	[[ $crc != default ]] || { set -- $SOFTRNIC_DEFAULT && crc=$1 large_fpdus=$2 placed=$3 same_host=$4; }
 	echo "$crc" > "$SETTINGS/crc" && echo "$large_fpdus" > "$SETTINGS/large_fpdus" &&
-		echo "$placed" > "$SETTINGS/placed_completions" || DRIVER_PROBLEM="no such setting"
+		echo "$placed" > "$SETTINGS/placed_completions" &&
+		echo "$same_host" > "$SETTINGS/same_host" || DRIVER_PROBLEM="no such setting"
 }
 SOFTRNIC_DEFAULT=''
 
@@ -103,7 +105,7 @@ SIW_CRC=''
 
 links_up()
 {
-	if [[ $PATH_NOW == own64k ]]; then
+	if [[ $PATH_NOW == *64k ]]; then
 		rdma link add bench0 type "$1" netdev dummy0 && wait_ready bench0
 	else
 		in_a rdma link add bencha type "$1" netdev va &&
@@ -114,7 +116,6 @@ links_up()
 driver_down()
 {
 	local device
-	[[ $1 != tcp ]] || return
 	for device in bench0 bencha benchb; do
 		[[ ! -e /sys/class/infiniband/$device ]] || rdma link delete "$device"
 	done

@@ -66,7 +66,7 @@ measure_round()
 	done
 }
 
-: "${BENCH_ROUNDS:=1}" "${BENCH_DRIVERS:=softrnic,siw,rxe,tcp}" "${BENCH_CRC:=off}" \
+: "${BENCH_ROUNDS:=1}" "${BENCH_DRIVERS:=softrnic,siw,rxe,tcp,copy}" "${BENCH_CRC:=off}" \
 	"${BENCH_LARGE_FPDUS:=on}" "${BENCH_PLACED:=off}" "${BENCH_LONGER:=1}"
 mkdir -p "$LOGS"
 # The crashes of perftest are no complaints of the kernel.

@@ -86,6 +86,7 @@ count_for()
 	native-*-64) count=192000 ;;
 	native-*-4096) count=76800 ;;
 	native-*-65536) count=12800 ;;
+	native-*-67108864) count=50 ;;
 	native-*) count=1600 ;;
 	qemu-*_lat-*) count=1000 ;;
 	qemu-*-64) count=24000 ;;
@@ -131,6 +132,19 @@ is_positive()
 {
 	awk -v v="$1" 'BEGIN { exit !(v + 0 > 0 && v + 0 < 1e12) }' && return
 	MIB_S='' MSG_S='' USEC=''
+	return 1
+}
+
+measure_mappings() { measure_copy mappings; }
+measure_process() { measure_copy process; }
+measure_copy()
+{
+	timeout -k 2 "$CLIENT_LIMIT" ./memory_copy "$1" "$size" "$(count_for copy)" \
+		> "$CLIENT_LOG" 2>&1
+	MIB_S=$(grep -xE '[0-9.]+' "$CLIENT_LOG")
+	is_positive "${MIB_S:-0}" && return
+	MEASURE_PROBLEM="failed: $(tail -n 1 "$CLIENT_LOG")"
+	keep_logs copy
 	return 1
 }
 

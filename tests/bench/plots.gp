@@ -8,15 +8,15 @@ set key left top
 set grid
 set logscale xy
 
-files = "write-bandwidth send-bandwidth read-bandwidth send-latency read-latency write-rate-over-qps"
-titles = "'RDMA Write' 'Send' 'RDMA Read' 'Send latency' 'RDMA Read latency' '4 KiB RDMA Write over queue pairs'"
-y_labels = "MiB/s MiB/s MiB/s µs µs messages/s"
+files = "write-bandwidth send-bandwidth read-bandwidth send-latency read-latency write-rate-over-qps one-host-write-bandwidth one-host-send-latency"
+titles = "'RDMA Write' 'Send' 'RDMA Read' 'Send latency' 'RDMA Read latency' '4 KiB RDMA Write over queue pairs' 'RDMA Write' 'Send latency'"
+y_labels = "MiB/s MiB/s MiB/s µs µs messages/s MiB/s µs"
 
 do for [i = 1:words(files)] {
     name = word(files, i)
-    set title word(titles, i).", veth, MTU 1500"
+    set title word(titles, i).(name[1:8] eq "one-host" ? ", within one host" : ", veth, MTU 1500")
     set xlabel (name eq "write-rate-over-qps" ? "queue pairs" : "bytes")
     set ylabel word(y_labels, i)
     set output folder."/".name.".svg"
-    plot for [column = 2:5] folder."/".name.".dat" using 1:column title columnheader(column) linewidth 2
+    plot for [column = 2:6] folder."/".name.".dat" using 1:column title columnheader(column) linewidth 2
 }

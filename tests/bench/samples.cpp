@@ -44,12 +44,16 @@ std::string cell::name() const {
     return text;
 }
 
-cell cell::of_tcp() const {
+cell cell::of(std::string_view driver) const {
     cell same = *this;
-    if (operation.ends_with("_bw"))
+    // The same host without softrnic's path inside it.
+    if (driver != "softrnic" && path == "same64k") same.path = "own64k";
+    if (driver == "tcp" && operation.ends_with("_bw"))
         same.operation = "stream";
-    else if (operation.ends_with("_lat"))
+    else if (driver == "tcp" && operation.ends_with("_lat"))
         same.operation = "pingpong";
+    else if (driver == "copy" && operation.ends_with("_bw"))
+        same.operation = "mappings";
     else
         return same;
     same.qps = same.list = 1;
@@ -128,7 +132,7 @@ std::optional<double> samples::spread(std::string_view rig, std::string_view dri
 
 std::optional<double> samples::comparable(std::string_view rig, std::string_view driver,
                                           const cell& c, metric m) const {
-    return median(rig, driver, driver == "tcp" ? c.of_tcp() : c, m);
+    return median(rig, driver, c.of(driver), m);
 }
 
 std::optional<cell> samples::cell_named(std::string_view name) const {

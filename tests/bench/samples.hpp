@@ -14,7 +14,8 @@
 
 namespace bench {
 
-inline constexpr std::array<std::string_view, 4> drivers{"softrnic", "siw", "rxe", "tcp"};
+inline constexpr std::array<std::string_view, 5> drivers{"softrnic", "siw", "rxe", "tcp",
+                                                         "copy"};
 
 /// What is measured; several rounds, rigs and drivers share it.
 struct cell {
@@ -28,9 +29,9 @@ struct cell {
 
     /// operation-size-path, then what is not usual.
     std::string name() const;
-    /// Where plain TCP's figure for it is: the cell itself, if TCP has no other name for the
-    /// operation.
-    cell of_tcp() const;
+    /// Where a driver's figure for it is: the cell itself, unless the driver has another name for
+    /// the operation, or for the path.
+    cell of(std::string_view driver) const;
 
     // NOLINTNEXTLINE(modernize-use-nullptr): there is no pointer here
     auto operator<=>(const cell&) const = default;
@@ -66,7 +67,7 @@ public:
                                  metric m) const;
     std::optional<double> spread(std::string_view rig, std::string_view driver, const cell& c,
                                  metric m) const;
-    /// The driver's figure for what the cell is about: TCP's may be in another cell.
+    /// The driver's figure for what the cell is about, which may be in another cell.
     std::optional<double> comparable(std::string_view rig, std::string_view driver, const cell& c,
                                      metric m) const;
     /// Nothing if no such cell was measured.

@@ -46,7 +46,7 @@ void write_row(std::ostream& out, const samples& all, const std::string& rig, co
     out << "| " << c.operation << " | " << c.size << " | " << c.path << " | " << c.crc << " | "
         << c.qps << " | " << c.list;
     for (const std::string_view driver : drivers) {
-        const cell where = driver == "tcp" ? c.of_tcp() : c;
+        const cell where = c.of(driver);
         out << " | " << figure(all.median(rig, driver, where, m));
         if (const auto spread = all.spread(rig, driver, where, m))
             out << " (" << std::lround(*spread) << ")";
@@ -59,22 +59,24 @@ struct plot {
     std::string_view name;
     metric unit;
     std::string_view operation;
-    bool over_qps;
+    bool over_qps = false;
+    std::string_view path = "veth1500";
 };
 
 constexpr std::array plots{
-    plot{"write-bandwidth", metric::mib_s, "write_bw", false},
-    plot{"send-bandwidth", metric::mib_s, "send_bw", false},
-    plot{"read-bandwidth", metric::mib_s, "read_bw", false},
-    plot{"send-latency", metric::usec, "send_lat", false},
-    plot{"read-latency", metric::usec, "read_lat", false},
+    plot{"write-bandwidth", metric::mib_s, "write_bw"},
+    plot{"send-bandwidth", metric::mib_s, "send_bw"},
+    plot{"read-bandwidth", metric::mib_s, "read_bw"},
+    plot{"send-latency", metric::usec, "send_lat"},
+    plot{"read-latency", metric::usec, "read_lat"},
     plot{"write-rate-over-qps", metric::msg_s, "write_bw", true},
+    plot{"one-host-write-bandwidth", metric::mib_s, "write_bw", false, "same64k"},
+    plot{"one-host-send-latency", metric::usec, "send_lat", false, "same64k"},
 };
-constexpr std::string_view plot_path = "veth1500";
 constexpr unsigned long qps_plot_size = 4096;
 
 bool belongs(const plot& p, const cell& c) {
-    return c.operation == p.operation && c.path == plot_path && c.crc == "off" && c.list == 1 &&
+    return c.operation == p.operation && c.path == p.path && c.crc == "off" && c.list == 1 &&
            (p.over_qps ? c.size == qps_plot_size : c.qps == 1);
 }
 
@@ -83,7 +85,7 @@ void write_plot(std::ostream& out, const samples& all, const std::string& rig, c
     std::set<cell> on_it;
     for (const cell& c : all.cells())
         if (belongs(p, c)) on_it.insert(c);
-    out << "x softrnic siw rxe tcp\n";
+    out << "x softrnic siw rxe tcp copy\n";
     for (const cell& c : on_it) {
         out << (p.over_qps ? c.qps : c.size);
         for (const std::string_view driver : drivers) {
@@ -104,8 +106,8 @@ void write_tables(std::ostream& out, const samples& all, const std::string& rig)
             if (!headed)
                 out << "\n#### " << s.title << " (spread, %)\n\n"
                     << "| operation | bytes | path | CRC | QPs | list | softrnic | siw | rxe | TCP "
-                       "|\n"
-                    << "|---|--:|---|---|--:|--:|--:|--:|--:|--:|\n";
+                       "| copy |\n"
+                    << "|---|--:|---|---|--:|--:|--:|--:|--:|--:|--:|\n";
             headed = true;
             write_row(out, all, rig, c, s.unit);
         }
