@@ -3,6 +3,7 @@
  * Posting of sends, by a kernel consumer or by the doorbell of a process.
  */
 #include "../stream/tx.h"
+#include "../stream/worker.h"
 #include "coalesce.h"
 #include "completion.h"
 #include "cq.h"
@@ -61,7 +62,7 @@ static int post_list(struct srn_qp *qp, const struct ib_send_wr *wr,
 	if (!has_connection(qp))
 		return ret;
 	if (collect)
-		srn_tx_kick_later(&qp->stream);
+		srn_worker_transmit(&qp->stream);
 	else if (here)
 		srn_tx_kick(&qp->stream);
 	else

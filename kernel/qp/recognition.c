@@ -128,6 +128,8 @@ void srn_recognition_received(struct srn_qp *qp)
 		say(qp, SRN_GREETING_ANSWER);
 		break;
 	case SRN_GREETING_ANSWER:
+		if (!(g->features & SRN_PEER_SAME_HOST))
+			srn_direct_withdraw(&qp->stream);
 		agree_on_rnr(qp);
 		say(qp, SRN_GREETING_CONFIRM);
 		recognised(qp);

@@ -3,6 +3,7 @@
  * Messages that have waited for a receive go on.
  */
 #include "../stream/rx.h"
+#include "../stream/worker.h"
 #include "placed.h"
 #include "rnr.h"
 #include "stream_ops.h"
@@ -66,5 +67,5 @@ void srn_resume_messages(struct srn_stream *s)
 		return;
 	}
 	s->rx_more = true;
-	srn_rx_again(s, 0);
+	srn_worker_receive(s, 0);
 }

@@ -5,8 +5,8 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
-#include "../stream/rx.h"
 #include "../stream/tx.h"
+#include "../stream/worker.h"
 #include "rnr.h"
 #include "rnr_limit.h"
 
@@ -82,7 +82,7 @@ static void begin_to_wait(struct srn_qp *qp)
 	srn_count(qp->dev->counters, SRN_COUNT_NO_RECEIVE);
 	ask_for_doorbell(qp, true);
 	/* A receive that was posted before that is seen: the worker looks after a full barrier. */
-	srn_rx_again(&qp->stream, 0);
+	srn_worker_receive(&qp->stream, 0);
 }
 
 static void free_segments(struct list_head *segments)
@@ -376,7 +376,7 @@ void srn_rnr_wait_on(struct srn_qp *qp)
 	delay = qp->srq ? rnr->look_delay : LOOK_DELAY_MAX;
 	if (limit)
 		delay = min(delay, rnr->since + limit - now);
-	srn_rx_again(&qp->stream, delay);
+	srn_worker_receive(&qp->stream, delay);
 	rnr->look_delay = min_t(u32, 2 * rnr->look_delay, LOOK_DELAY_MAX);
 }
 
@@ -396,7 +396,7 @@ void srn_rnr_posted(struct srn_qp *qp)
 	spin_lock_irqsave(&qp->state_lock, flags);
 	/* In another state the stream may have been stopped. */
 	if (qp->rx.waits && (qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD))
-		srn_rx_again(&qp->stream, 0);
+		srn_worker_receive(&qp->stream, 0);
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 }
 

@@ -2,7 +2,7 @@
 /*
  * Receiver not ready: how long a message waits.
  */
-#include "../stream/rx.h"
+#include "../stream/worker.h"
 #include "rnr_limit.h"
 
 /*
@@ -52,7 +52,7 @@ void srn_rnr_limit_told(struct srn_qp *qp, u8 tries)
 {
 	qp->peer_rnr_tries = tries;
 	if (qp->rx.waits)
-		srn_rx_again(&qp->stream, 0);
+		srn_worker_receive(&qp->stream, 0);
 }
 
 /* Microseconds that the number of a timer stands for: 10 to 491520, and 655360 for 0. */

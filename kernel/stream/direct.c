@@ -3,11 +3,13 @@
  * Streams of this kernel that are each other's peers: how they find each other and part.
  */
 #include <linux/hashtable.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/tcp.h>
 
+#include "charge.h"
 #include "direct.h"
-#include "tx.h"
+#include "worker.h"
 
 static DEFINE_HASHTABLE(offers, 8);
 static DEFINE_SPINLOCK(offers_lock);	/* before the locks of the ends */
@@ -24,8 +26,10 @@ static DEFINE_SPINLOCK(offers_lock);	/* before the locks of the ends */
  */
 bool srn_direct_offer(struct srn_stream *s, u64 nonce, bool between_namespaces)
 {
-	struct srn_direct *d = kzalloc(sizeof(*d), GFP_KERNEL_ACCOUNT);
+	struct mem_cgroup *before = srn_charge_to(s->payer);
+	struct srn_direct *d = kzalloc(sizeof(*d), GFP_NOIO | (s->payer ? __GFP_ACCOUNT : 0));
 
+	set_active_memcg(before);
 	if (!d)
 		return false;
 	d->nonce = nonce;
@@ -110,6 +114,7 @@ bool srn_direct_find(struct srn_stream *s, u64 nonce, bool between_namespaces)
 	d = take_offer(s, nonce, between_namespaces);
 	if (d) {
 		refcount_inc(&d->refs);
+		WRITE_ONCE(d->found, true);
 		set_stream(d, &d->end[1], s);
 	}
 	spin_unlock_bh(&offers_lock);
@@ -146,8 +151,8 @@ void srn_direct_return(struct srn_stream *s)
 }
 
 /**
- * srn_direct_open - the peer's last message by TCP has come: let it deliver
- * @s: stream with a peer in this kernel
+ * srn_direct_open - let the peer deliver
+ * @s: stream with a peer in this kernel, all of whose messages by TCP have come
  *
  * Context: the receiver.
  */
@@ -157,15 +162,69 @@ void srn_direct_open(struct srn_stream *s)
 	struct srn_direct_end *end = &d->end[s->direct_end];
 	struct srn_stream *peer;
 
-	/* Without its lock, since the pass is older than the pair. No peer of ours is so quick. */
+	/*
+	 * @by_tcp may be read without the lock: it is false if this pass began before there was a
+	 * pair. No peer of ours is so quick.
+	 */
 	if (!end->by_tcp)
 		return;
 	end->open = true;
 	spin_lock(&d->lock);
 	peer = d->end[!s->direct_end].stream;
 	if (peer)
-		srn_tx_kick_later(peer);
+		srn_worker_transmit(peer);
 	spin_unlock(&d->lock);
+}
+
+/**
+ * srn_direct_withdraw - the peer is not in this kernel: nobody needs to find the stream
+ * @s: initiator's stream
+ *
+ * Context: the receiver.
+ */
+void srn_direct_withdraw(struct srn_stream *s)
+{
+	struct srn_direct *d = s->direct;
+
+	if (!d)
+		return;
+	spin_lock_bh(&offers_lock);
+	hash_del(&d->node);
+	spin_unlock_bh(&offers_lock);
+}
+
+/**
+ * srn_direct_alone - has the peer left?
+ * @s: stream with a peer in this kernel
+ *
+ * Context: any, bottom halves disabled.
+ *
+ * Return: true if it has.
+ */
+bool srn_direct_alone(struct srn_stream *s)
+{
+	struct srn_direct *d = s->direct;
+	bool alone;
+
+	spin_lock(&d->lock);
+	alone = !d->end[!s->direct_end].stream;
+	spin_unlock(&d->lock);
+	return alone;
+}
+
+/* It gives TCP what it still has, and takes from TCP what comes last. */
+static void tell_peer(struct srn_direct *d, struct srn_direct_end *end)
+{
+	struct srn_stream *peer;
+
+	spin_lock_bh(&d->lock);
+	peer = end->stream;
+	if (peer) {
+		srn_worker_transmit(peer);
+		if (READ_ONCE(peer->rx_segment_waits))
+			srn_worker_receive(peer, 0);
+	}
+	spin_unlock_bh(&d->lock);
 }
 
 /**
@@ -182,10 +241,9 @@ void srn_direct_part(struct srn_stream *s)
 
 	if (!d)
 		return;
-	spin_lock_bh(&offers_lock);
-	hash_del(&d->node);
-	spin_unlock_bh(&offers_lock);
+	srn_direct_withdraw(s);
 	set_stream(d, &d->end[s->direct_end], NULL);
+	tell_peer(d, &d->end[!s->direct_end]);
 }
 
 /**

@@ -27,7 +27,7 @@
  * @by_tcp: the stream receives by TCP just now, under @lock
  */
 struct srn_direct_end {
-	spinlock_t lock;	/* of what follows */
+	spinlock_t lock;	/* protects the fields below */
 	struct srn_stream *stream;
 	bool open;
 	bool by_tcp;
@@ -39,6 +39,7 @@ struct srn_direct_end {
  * @nonce: by which the responder finds an offer
  * @between_namespaces: the initiator's link allows a peer in another network namespace
  * @refs: streams that refer to it
+ * @found: a responder has found the offer, and may have left since
  * @lock: protects @end[].stream for the other end; a leaf
  * @end: the initiator and the responder
  */
@@ -47,6 +48,7 @@ struct srn_direct {
 	u64 nonce;
 	bool between_namespaces;
 	refcount_t refs;
+	bool found;
 	spinlock_t lock;	/* of end[].stream, for the other end */
 	struct srn_direct_end end[2];
 };
@@ -56,6 +58,8 @@ bool srn_direct_find(struct srn_stream *s, u64 nonce, bool between_namespaces);
 void srn_direct_move(struct srn_stream *s);
 void srn_direct_return(struct srn_stream *s);
 void srn_direct_open(struct srn_stream *s);
+void srn_direct_withdraw(struct srn_stream *s);
+bool srn_direct_alone(struct srn_stream *s);
 void srn_direct_part(struct srn_stream *s);
 void srn_direct_leave(struct srn_stream *s);
 
@@ -65,8 +69,11 @@ static inline struct srn_direct_end *srn_direct_own_end(struct srn_stream *s)
 	/* Acquire: pairs with srn_direct_find(). */
 	struct srn_direct *d = smp_load_acquire(&s->direct);
 
-	/* An offer that nobody has found needs no lock. */
-	if (likely(!d || !READ_ONCE(d->end[1].stream)))
+	/*
+	 * An offer that nobody has found needs no lock. The responder may leave while its
+	 * transmitter still delivers, so @found stays.
+	 */
+	if (likely(!d || !READ_ONCE(d->found)))
 		return NULL;
 	return &d->end[s->direct_end];
 }

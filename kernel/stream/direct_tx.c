@@ -14,7 +14,10 @@
 /* Payload of a segment: the length field of an FPDU could say so much. */
 #define MAX_SEGMENT	(32 * 1024)
 
-/* Context: as srn_direct_tx(), the peer's end locked. Return: as there. */
+/*
+ * Context: as srn_direct_tx(), the peer's end locked. Return: 0; -ENOMEM if the peer has no memory
+ * just now, and nothing was done; or -EFAULT.
+ */
 static int deliver_segment(struct srn_stream *s, struct srn_stream *peer, u32 *bytes)
 {
 	struct srn_tx_msg *msg = &s->msg;
@@ -40,6 +43,7 @@ static int deliver_segment(struct srn_stream *s, struct srn_stream *peer, u32 *b
 	return 0;
 }
 
+/* Context and return: as deliver_segment(). */
 static int deliver(struct srn_stream *s, struct srn_stream *peer, enum srn_tx_verdict *verdict)
 {
 	u32 bytes = 0, asked = 0;
@@ -68,6 +72,18 @@ static int deliver(struct srn_stream *s, struct srn_stream *peer, enum srn_tx_ve
 	return 0;
 }
 
+/* As deliver(), as one pass of the peer's receiver. */
+static int deliver_all(struct srn_stream *s, struct srn_stream *peer, enum srn_tx_verdict *verdict)
+{
+	int ret;
+
+	srn_rx_segments_begin(peer);
+	ret = deliver(s, peer, verdict);
+	srn_cursor_release(&s->msg.source);
+	srn_rx_segments_end(peer);
+	return ret;
+}
+
 /**
  * srn_direct_tx - deliver some messages to a peer in this kernel
  * @s: stream whose transmitter has moved, see srn_direct_move()
@@ -77,25 +93,28 @@ static int deliver(struct srn_stream *s, struct srn_stream *peer, enum srn_tx_ve
  *
  * Context: the active transmitter, in process context or in softirq, no locks held.
  *
- * Return: 0; -EAGAIN if the peer does not receive yet, or any more: the transmitter will be kicked,
- * or the stream will end; -ENOMEM if the peer has no memory just now; -EFAULT if the source is not
- * valid any more.
+ * Return: 0; -EAGAIN if the peer does not receive just now: the transmitter will be kicked; -EPIPE
+ * if the peer has left; -EFAULT if the source is not valid any more.
  */
 int srn_direct_tx(struct srn_stream *s, enum srn_tx_verdict *verdict)
 {
 	struct srn_direct_end *to = &s->direct->end[!s->direct_end];
 	struct srn_stream *peer;
-	int ret = -EAGAIN;
+	int ret = -EPIPE;
 
 	local_bh_disable();
 	rcu_read_lock();
 	spin_lock(&to->lock);
 	peer = to->stream;
-	if (peer && to->open) {
-		srn_rx_segments_begin(peer);
-		ret = deliver(s, peer, verdict);
-		srn_cursor_release(&s->msg.source);
-		srn_rx_segments_end(peer);
+	if (peer && to->open)
+		ret = deliver_all(s, peer, verdict);
+	else if (peer)
+		ret = -EAGAIN;
+	if (ret == -ENOMEM) {
+		/* It gets the memory, and opens its end again. */
+		to->open = false;
+		srn_rx_segment_starves(peer);
+		ret = -EAGAIN;
 	}
 	spin_unlock(&to->lock);
 	rcu_read_unlock();

@@ -20,10 +20,18 @@ void srn_tx_take_role(struct srn_stream *s);
 void srn_tx_drop_batch(struct srn_stream *s);
 void srn_tx_last(struct srn_stream *s, const struct srn_tx_last *last);
 
-void srn_rx_input(struct srn_stream *s, struct sock *sk);
+/* What a receive pass leaves to do. */
+enum srn_rx_left {
+	SRN_RX_NOTHING,
+	SRN_RX_MORE,		/* another pass */
+	SRN_RX_NO_MEMORY,	/* the same when there is memory; a worker tries that, too */
+};
+
+enum srn_rx_left srn_rx_input(struct srn_stream *s, struct sock *sk);
 void srn_rx_segments_begin(struct srn_stream *s);
 int srn_rx_segment(struct srn_stream *s, const u8 *header, struct srn_cursor *source, u32 len);
 void srn_rx_segment_end(struct srn_stream *s);
+void srn_rx_segment_starves(struct srn_stream *s);
 void srn_rx_segments_end(struct srn_stream *s);
 void srn_rx_input_waiting(struct srn_stream *s, struct sock *sk);
 

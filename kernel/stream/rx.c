@@ -6,7 +6,6 @@
 #include <linux/skbuff.h>
 #include <net/tcp.h>
 
-#include "../device/workqueues.h"
 #include "charge.h"
 #include "direct.h"
 #include "engines.h"
@@ -14,6 +13,7 @@
 #include "reassembly.h"
 #include "rx.h"
 #include "stream_trace.h"
+#include "worker.h"
 
 /*
  * How long to wait if the layer above keeps segments, and may have no more memory for them. Whoever
@@ -51,6 +51,7 @@ void srn_rx_violation(struct srn_stream *s, struct srn_term_code term, const u8 
 	s->rx_stopped = true;
 	/* What there was no memory for is dropped. */
 	s->rx_starved = false;
+	s->rx_segment_waits = false;
 	s->term = term;
 	s->term_header_len = len;
 	memcpy(s->term_header, header, len);
@@ -60,21 +61,6 @@ void srn_rx_violation(struct srn_stream *s, struct srn_term_code term, const u8 
 static void rx_violation(struct srn_stream *s, struct srn_term_code term)
 {
 	srn_rx_violation(s, term, s->parser.header, s->parser.header_len);
-}
-
-/**
- * srn_rx_again - have a worker receive
- * @s: stream whose end has not begun, or for which it is held back
- * @delay: jiffies from now, unless one is queued already; 0: at once
- *
- * Context: any.
- */
-void srn_rx_again(struct srn_stream *s, unsigned long delay)
-{
-	if (delay)
-		queue_delayed_work(srn_tx_wq, &s->rx_work, delay);
-	else
-		mod_delayed_work(srn_tx_wq, &s->rx_work, 0);
 }
 
 static int rx_header(struct srn_stream *s, struct srn_term_code *term)
@@ -171,7 +157,7 @@ static void starve(struct srn_stream *s, enum srn_fpdu_event_type type)
 		srn_count(s->counters, SRN_COUNT_RX_NO_MEMORY);
 	s->rx_starved = true;
 	s->rx_event = type;
-	srn_rx_again(s, delay);
+	srn_worker_receive(s, delay);
 }
 
 static void take_event(struct srn_stream *s, struct srn_fpdu_event *ev)
@@ -315,7 +301,7 @@ static u32 rx_bytes(struct srn_stream *s, const u8 *data, u32 len, struct packet
 	return used;
 }
 
-/* What has been taken in a row; srn_rx_again() goes on behind INPUT_AT_ONCE. */
+/* What has been taken in a row; srn_worker_receive() goes on behind INPUT_AT_ONCE. */
 static void count_input(struct srn_stream *s, read_descriptor_t *desc, unsigned int len)
 {
 	desc->written += len;
@@ -354,11 +340,31 @@ static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int o
 	return s->rx_stopped ? len : consumed;
 }
 
+/* Let the peer deliver its segment again, or give that up. */
+static void starved_segment(struct srn_stream *s)
+{
+	bool alone = srn_direct_alone(s);
+
+	if (!alone && !s->rx_memory_came && get_memory_now(s, SRN_FPDU_HEADER)) {
+		starve(s, SRN_FPDU_HEADER);
+		return;
+	}
+	s->rx_starved = false;
+	s->rx_segment_waits = false;
+	s->rx_memory_came = false;
+	if (!alone)
+		srn_direct_open(s);
+}
+
 /* Retry what there was no memory for. */
 static void starved_event(struct srn_stream *s)
 {
 	struct srn_fpdu_event ev = { .type = s->rx_event };
 
+	if (s->rx_segment_waits) {
+		starved_segment(s);
+		return;
+	}
 	if (ev.type == SRN_FPDU_MORE) {
 		if (srn_reassembly_ready(s, s->rx_wanted) || !get_memory_now(s, ev.type))
 			s->rx_starved = false;
@@ -386,7 +392,7 @@ static void resume(struct srn_stream *s)
 	rcu_read_unlock();
 }
 
-static void rx_pass(struct srn_stream *s, struct sock *sk)
+static enum srn_rx_left rx_pass(struct srn_stream *s, struct sock *sk)
 {
 	read_descriptor_t desc = { .arg.data = s, .count = 1 };
 
@@ -398,12 +404,17 @@ static void rx_pass(struct srn_stream *s, struct sock *sk)
 	if (!s->rx_starved || s->rx_stopped)
 		tcp_read_sock(sk, &desc, rx_actor);
 	if (unlikely(!desc.count))
-		srn_rx_again(s, 0);
+		srn_worker_receive(s, 0);
 	/* Nothing behind an urgent byte would ever be read, and MPA has no urgent data. */
 	if (unlikely(tcp_sk(sk)->urg_data) && desc.count && !s->rx_starved && !s->rx_stopped)
 		rx_violation(s, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_CLOSED));
 	srn_tally_flush(s->counters, SRN_RX, &s->rx_tally);
 	s->ops->rx_done(s);
+	if (s->rx_stopped)
+		return SRN_RX_NOTHING;
+	if (s->rx_more)
+		return SRN_RX_MORE;
+	return s->rx_starved ? SRN_RX_NO_MEMORY : SRN_RX_NOTHING;
 }
 
 /**
@@ -413,20 +424,22 @@ static void rx_pass(struct srn_stream *s, struct sock *sk)
  *
  * Context: the socket is locked, by its owner or in softirq, and bottom halves are
  * disabled.
+ *
+ * Return: what is left to do.
  */
-void srn_rx_input(struct srn_stream *s, struct sock *sk)
+enum srn_rx_left srn_rx_input(struct srn_stream *s, struct sock *sk)
 {
 	struct srn_direct_end *end = srn_direct_own_end(s);
+	enum srn_rx_left left;
 
-	if (likely(!end)) {
-		rx_pass(s, sk);
-		return;
-	}
+	if (likely(!end))
+		return rx_pass(s, sk);
 	spin_lock(&end->lock);
 	end->by_tcp = true;
-	rx_pass(s, sk);
+	left = rx_pass(s, sk);
 	end->by_tcp = false;
 	spin_unlock(&end->lock);
+	return left;
 }
 
 /**
@@ -468,8 +481,8 @@ static void abandon(struct srn_stream *s)
  *
  * Context: between srn_rx_segments_begin() and srn_rx_segments_end().
  *
- * Return: 0; -ENOMEM if nothing was done for lack of memory; -EFAULT if the source is not valid,
- * and the stream has ended as well.
+ * Return: 0; -ENOMEM if nothing was done for lack of memory, see srn_rx_segment_starves(); -EFAULT
+ * if the source is not valid. If that became so meanwhile, the stream has ended as well.
  */
 int srn_rx_segment(struct srn_stream *s, const u8 *header, struct srn_cursor *source, u32 len)
 {
@@ -478,6 +491,9 @@ int srn_rx_segment(struct srn_stream *s, const u8 *header, struct srn_cursor *so
 	int ret;
 	u32 n;
 
+	/* Before anything is done: the sender ends the stream as it would by TCP. */
+	if (len && srn_cursor_peek(source, len, &data, &n) != SRN_MEM_OK)
+		return -EFAULT;
 	srn_fpdu_set_header(&s->parser, header, len);
 	ret = rx_header(s, &term);
 	if (unlikely(ret == -ENOMEM) && !get_memory_now(s, SRN_FPDU_HEADER))
@@ -514,6 +530,20 @@ void srn_rx_segment_end(struct srn_stream *s)
 }
 
 /**
+ * srn_rx_segment_starves - get the memory that a segment from a peer in this kernel needs
+ * @s: stream for which srn_rx_segment() has returned -ENOMEM
+ *
+ * When there is some, srn_direct_open() is called.
+ *
+ * Context: the receiver, behind srn_rx_segments_end().
+ */
+void srn_rx_segment_starves(struct srn_stream *s)
+{
+	s->rx_segment_waits = true;
+	starve(s, SRN_FPDU_HEADER);
+}
+
+/**
  * srn_rx_segments_end - a peer in this kernel delivers nothing more for now
  * @s: stream
  *
@@ -524,6 +554,15 @@ void srn_rx_segments_end(struct srn_stream *s)
 	s->ops->rx_pause(s);
 	srn_tally_flush(s->counters, SRN_RX, &s->rx_tally);
 	s->ops->rx_done(s);
+}
+
+/* Return: false if there is none. */
+static bool wait_for_memory(struct srn_stream *s)
+{
+	if (get_memory(s, s->rx_event, GFP_NOIO | __GFP_RETRY_MAYFAIL))
+		return false;
+	s->rx_memory_came = s->rx_segment_waits;
+	return true;
 }
 
 /**
@@ -537,13 +576,12 @@ void srn_rx_segments_end(struct srn_stream *s)
  */
 void srn_rx_input_waiting(struct srn_stream *s, struct sock *sk)
 {
+	enum srn_rx_left left;
+
 	do {
 		local_bh_disable();
-		srn_rx_input(s, sk);
+		left = srn_rx_input(s, sk);
 		local_bh_enable();
 		cond_resched();
-	} while (!s->rx_stopped &&
-		 (s->rx_more ||
-		  (s->rx_starved &&
-		   !get_memory(s, s->rx_event, GFP_NOIO | __GFP_RETRY_MAYFAIL))));
+	} while (left == SRN_RX_MORE || (left == SRN_RX_NO_MEMORY && wait_for_memory(s)));
 }

@@ -8,6 +8,5 @@
 #include "stream.h"
 
 void srn_rx_violation(struct srn_stream *s, struct srn_term_code term, const u8 *header, u32 len);
-void srn_rx_again(struct srn_stream *s, unsigned long delay);
 
 #endif /* SRN_RX_H */

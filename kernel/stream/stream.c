@@ -127,6 +127,8 @@ void srn_stream_attach(struct srn_stream *s, struct socket *sock,
 	s->tx_path = SRN_PATH_TCP;
 	s->rx_stopped = false;
 	s->rx_starved = false;
+	s->rx_segment_waits = false;
+	s->rx_memory_came = false;
 	s->rx_held = false;
 	s->rx_more = false;
 	memset(&s->msg, 0, sizeof(s->msg));

@@ -197,7 +197,7 @@ struct srn_stream {
 	struct timer_list hold_timer;
 
 	/* Receive: fields of the receiver. Those before @parser fill a line. */
-	struct delayed_work rx_work;	/* receives again, see srn_rx_again() */
+	struct delayed_work rx_work;	/* receives again, see srn_worker_receive() */
 	struct srn_tally rx_tally;
 	bool rx_stopped;
 	bool rx_starved;		/* input waits in the socket until @rx_event has memory */
@@ -207,6 +207,9 @@ struct srn_stream {
 	struct srn_fpdu_parser parser ____cacheline_aligned;
 	u32 rx_wanted;			/* bytes at hand that have to be reassembled */
 	bool direct_end;		/* which end of @direct this stream is */
+	bool rx_segment_waits;		/* @rx_starved is about a segment that the peer has */
+	bool rx_memory_came;		/* a worker has got the memory for that */
+	bool tx_brief;			/* the tasklet runs on the stack of a caller */
 	struct srn_direct *direct;	/* a peer in this kernel, or an offer; NULL: none */
 };
 

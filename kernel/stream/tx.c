@@ -9,6 +9,7 @@
 
 #include "../device/workqueues.h"
 #include "batch.h"
+#include "direct.h"
 #include "direct_tx.h"
 #include "engines.h"
 #include "frame.h"
@@ -198,9 +199,10 @@ static enum round_result direct_round(struct srn_stream *s, bool may_sleep)
 	s->ops->tx_pushed(s);
 	if (ret == -EAGAIN)
 		return ROUND_STOP;
-	if (ret == -ENOMEM) {
-		srn_count(s->counters, SRN_COUNT_NO_MEMORY);
-		return may_sleep ? ROUND_NO_MEMORY : ROUND_SLEEP;
+	if (ret == -EPIPE) {
+		/* As if it had left while TCP carries everything. */
+		srn_direct_return(s);
+		return ROUND_MORE;
 	}
 	if (ret) {
 		tx_fail(s, ret);
@@ -248,7 +250,7 @@ static enum round_result tx_round(struct srn_stream *s, bool may_sleep)
 /* Run rounds until there is no more to do, or until somebody else has to go on. */
 static enum round_result tx_rounds(struct srn_stream *s, int *left, bool may_sleep)
 {
-	enum round_result result = ROUND_MORE;
+	enum round_result result;
 
 	while (!READ_ONCE(s->tx_stopped)) {
 		if (!(*left)--)
@@ -316,7 +318,8 @@ static void tx_run_softirq(struct srn_stream *s, int rounds)
  * srn_tx_kick_async - there is something to transmit; do it as soon as possible
  * @s: stream
  *
- * If a softirq could run right now, the caller transmits as if in one, whatever locks it holds. If
+ * If a softirq could run right now, the caller transmits as if in one, whatever locks it holds; on
+ * the direct path a tasklet does so, because the consumer of the peer is told from there. If
  * bottom halves are disabled, perhaps for the socket's own lock, a tasklet transmits when they are
  * enabled again. If interrupts are disabled, a tasklet would need a thread to be woken, so a worker
  * transmits. With PREEMPT_RT a worker transmits, too: there softirqs stay enabled while a lock is
@@ -334,6 +337,7 @@ void srn_tx_kick_async(struct srn_stream *s)
 		tasklet_schedule(&s->tx_tasklet);
 	} else if (READ_ONCE(s->tx_path) == SRN_PATH_DIRECT) {
 		/* It runs when bottom halves are enabled. */
+		s->tx_brief = true;
 		local_bh_disable();
 		tasklet_schedule(&s->tx_tasklet);
 		local_bh_enable();
@@ -342,20 +346,6 @@ void srn_tx_kick_async(struct srn_stream *s)
 		tx_run_softirq(s, MAX_ROUNDS_ATOMIC);
 		local_bh_enable();
 	}
-}
-
-/**
- * srn_tx_kick_later - there is something to transmit, and more will follow soon
- * @s: stream
- *
- * A worker transmits it, together with what is added before the caller lets the worker run.
- *
- * Context: any.
- */
-void srn_tx_kick_later(struct srn_stream *s)
-{
-	if (srn_tx_take_if_free(s))
-		queue_delayed_work(srn_tx_wq, &s->tx_work, 0);
 }
 
 /**
@@ -377,8 +367,10 @@ void srn_tx_take_over(struct srn_stream *s)
 void srn_tx_softirq(struct tasklet_struct *t)
 {
 	struct srn_stream *s = from_tasklet(s, t, tx_tasklet);
+	bool brief = s->tx_brief;
 
-	tx_run_softirq(s, MAX_ROUNDS_SOFTIRQ);
+	s->tx_brief = false;
+	tx_run_softirq(s, brief ? MAX_ROUNDS_ATOMIC : MAX_ROUNDS_SOFTIRQ);
 }
 
 /**

@@ -9,7 +9,6 @@
 
 void srn_tx_kick(struct srn_stream *s);
 void srn_tx_kick_async(struct srn_stream *s);
-void srn_tx_kick_later(struct srn_stream *s);
 void srn_tx_take_over(struct srn_stream *s);
 void srn_tx_stop(struct srn_stream *s);
 bool srn_tx_refers(const struct srn_stream *s, const struct srn_mem *mem);

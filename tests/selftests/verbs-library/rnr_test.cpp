@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // Receiver not ready: between softrnics a message that finds no receive waits for one, and nothing
 // that does not depend on it waits with it.
+#include <future>
+#include <thread>
+
 #include "counters.hpp"
 #include "data.hpp"
 #include "fixture.hpp"
@@ -202,14 +205,38 @@ TEST(NotReadyLimit, MuchWaits) {
     constexpr std::uint32_t size = 1 << 20, count = 24;
     pair ends = connect_pair();
     transfer t(ends, size, 1);
+    settle_counters();
+    const std::uint64_t of_sender = counter("tx_no_memory");
+    const std::uint64_t of_receiver = counter("rx_no_memory");
     for (std::uint64_t i = 0; i < count; ++i)
         must(ends.client.qp().send(t.from.slices(), {.id = i}));
     expect_quiet(ends.server.recv_cq(), 500ms);
+    settle_counters();
+    EXPECT_GE(counter("rx_no_memory"), of_receiver + 1);
+    EXPECT_LE(counter("tx_no_memory"), of_sender + 5) << "the sender tries again and again";
     for (std::uint64_t i = 0; i < count; ++i) {
         must(ends.server.qp().recv(t.to.slices(), i));
         expect_received(ends, t, i);
     }
     next(ends.client.send_cq(), count);
+}
+
+// Messages go on at one end while the other one, from which they come, is taken away.
+TEST(NotReadyLimit, TheSenderGoesWhileTheyGoOn) {
+    constexpr std::uint64_t count = 64;
+    for (int round = 0; round < 20; ++round) {
+        pair ends = connect_pair();
+        const transfer t(ends, 4096, 1);
+        for (std::uint64_t i = 0; i < count; ++i)
+            must(ends.server.qp().send(t.to.slices(), {.id = i}));
+        const auto poster = std::async(std::launch::async, [&ends, &t] {
+            // Until the connection ends.
+            for (std::uint64_t i = 0; i < count && ends.client.qp().recv(t.from.slices(), i); ++i)
+                std::this_thread::yield();
+        });
+        must(ends.server.qp().to_error());
+        poster.wait();
+    }
 }
 
 /// One of two ends that do the same.
