@@ -14,8 +14,7 @@
 
 namespace bench {
 
-inline constexpr std::array<std::string_view, 5> drivers{"softrnic", "siw", "rxe", "tcp",
-                                                         "copy"};
+inline constexpr std::array<std::string_view, 5> drivers{"softrnic", "siw", "rxe", "tcp", "copy"};
 
 /// What is measured; several rounds, rigs and drivers share it.
 struct cell {
