@@ -5,6 +5,7 @@
 #ifndef SRN_CHARGE_H
 #define SRN_CHARGE_H
 
+#include <linux/gfp.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
@@ -25,6 +26,12 @@ static inline struct mem_cgroup *srn_charge_to(struct mem_cgroup *payer)
 		current->memcg_nr_pages_over_high = 0;
 #endif
 	return set_active_memcg(payer);
+}
+
+/* Return: with which flag memory is charged to @payer, if there is one. */
+static inline gfp_t srn_charge_gfp(const struct mem_cgroup *payer)
+{
+	return payer ? __GFP_ACCOUNT : 0;
 }
 
 void srn_charge_sock(struct sock *sk, struct mem_cgroup *payer);

@@ -3,7 +3,6 @@
  * Streams of this kernel that are each other's peers: how they find each other and part.
  */
 #include <linux/hashtable.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/tcp.h>
 
@@ -27,7 +26,7 @@ static DEFINE_SPINLOCK(offers_lock);	/* before the locks of the ends */
 bool srn_direct_offer(struct srn_stream *s, u64 nonce, bool between_namespaces)
 {
 	struct mem_cgroup *before = srn_charge_to(s->payer);
-	struct srn_direct *d = kzalloc(sizeof(*d), GFP_NOIO | (s->payer ? __GFP_ACCOUNT : 0));
+	struct srn_direct *d = kzalloc(sizeof(*d), GFP_NOIO | srn_charge_gfp(s->payer));
 
 	set_active_memcg(before);
 	if (!d)

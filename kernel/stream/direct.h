@@ -49,7 +49,7 @@ struct srn_direct {
 	bool between_namespaces;
 	refcount_t refs;
 	bool found;
-	spinlock_t lock;	/* of end[].stream, for the other end */
+	spinlock_t lock;	/* protects end[].stream for the other end */
 	struct srn_direct_end end[2];
 };
 

@@ -126,8 +126,7 @@ static int get_memory(struct srn_stream *s, enum srn_fpdu_event_type type, gfp_t
 	struct mem_cgroup *before = srn_charge_to(s->payer);
 	int ret;
 
-	if (s->payer)
-		gfp |= __GFP_ACCOUNT;
+	gfp |= srn_charge_gfp(s->payer);
 	if (type == SRN_FPDU_MORE)
 		ret = srn_reassembly_grow(s, s->rx_wanted, gfp);
 	else

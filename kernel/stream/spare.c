@@ -34,7 +34,7 @@ static struct srn_tx_batch *alloc_batch(struct mem_cgroup *payer, gfp_t gfp)
 	struct srn_tx_batch *b;
 	struct page *page;
 
-	gfp |= __GFP_NOWARN | __GFP_COMP | (payer ? __GFP_ACCOUNT : 0);
+	gfp |= __GFP_NOWARN | __GFP_COMP | srn_charge_gfp(payer);
 	page = alloc_pages(gfp, get_order(sizeof(*b)));
 	set_active_memcg(before);
 	if (!page)

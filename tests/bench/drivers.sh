@@ -79,8 +79,11 @@ softrnic_settings()
 	if modprobe softrnic && [[ -z $SOFTRNIC_DEFAULT ]]; then
 		SOFTRNIC_DEFAULT=$(cat "$SETTINGS"/{crc,large_fpdus,placed_completions,same_host})
 	fi
-	# shellcheck disable=SC2086
-	[[ $crc != default ]] || { set -- $SOFTRNIC_DEFAULT && crc=$1 large_fpdus=$2 placed=$3 same_host=$4; }
+	if [[ $crc == default ]]; then
+		# shellcheck disable=SC2086
+		set -- $SOFTRNIC_DEFAULT
+		crc=$1 large_fpdus=$2 placed=$3 same_host=$4
+	fi
 	echo "$crc" > "$SETTINGS/crc" && echo "$large_fpdus" > "$SETTINGS/large_fpdus" &&
 		echo "$placed" > "$SETTINGS/placed_completions" &&
 		echo "$same_host" > "$SETTINGS/same_host" || DRIVER_PROBLEM="no such setting"

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
@@ -16,11 +15,14 @@
 #include <cstring>
 #include <span>
 #include <stdexcept>
-#include <string>
 #include <string_view>
 #include <system_error>
 
+#include "number.hpp"
+
 namespace {
+
+using support::number;
 
 constexpr const char* usage =
     "usage: memory_copy mappings|process SIZE COUNT\n"
@@ -109,21 +111,15 @@ double measure(std::string_view how, std::size_t size, std::size_t count) {
     return mib_per_second(size, count, [&] { copy_from_process(child.pid(), from, to); });
 }
 
-std::size_t number(std::string_view text) {
-    std::size_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || value == 0)
-        throw std::invalid_argument("not a number above 0: " + std::string(text));
-    return value;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
     const std::span<char*> words(argv, static_cast<std::size_t>(argc));
     try {
         if (argc != 4) throw std::invalid_argument(usage);
-        std::printf("%.2f\n", measure(words[1], number(words[2]), number(words[3])));
+        const auto size = number<std::size_t>(words[2]);
+        const auto count = number<std::size_t>(words[3]);
+        std::printf("%.2f\n", measure(words[1], size, count));
     } catch (const std::invalid_argument& problem) {
         std::fprintf(stderr, "%s\n", problem.what());
         return 2;

@@ -91,7 +91,9 @@ std::vector<ratio> ratios(const samples& all, const std::filesystem::path& targe
 }
 
 void write_csv(std::ostream& out, const std::vector<ratio>& all) {
-    out << "case,rig,softrnic,siw,rxe,tcp,copy,target,ratio,reached\n";
+    out << "case,rig";
+    for (const std::string_view driver : drivers) out << ',' << driver;
+    out << ",target,ratio,reached\n";
     for (const ratio& r : all) {
         out << '"' << r.name << "\"," << r.rig;
         for (const auto& median : r.medians) out << ',' << figure(median);

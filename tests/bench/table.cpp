@@ -85,7 +85,9 @@ void write_plot(std::ostream& out, const samples& all, const std::string& rig, c
     std::set<cell> on_it;
     for (const cell& c : all.cells())
         if (belongs(p, c)) on_it.insert(c);
-    out << "x softrnic siw rxe tcp copy\n";
+    out << 'x';
+    for (const std::string_view driver : drivers) out << ' ' << driver;
+    out << '\n';
     for (const cell& c : on_it) {
         out << (p.over_qps ? c.qps : c.size);
         for (const std::string_view driver : drivers) {

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +21,11 @@
 #include <utility>
 #include <vector>
 
+#include "number.hpp"
+
 namespace {
+
+using support::number;
 
 constexpr const char* usage =
     "usage: tcp_pingpong serve PORT SIZE\n"
@@ -117,15 +120,6 @@ void run(const char* host, std::uint16_t port, std::size_t size, std::size_t cou
     }
     std::sort(times.begin(), times.end());
     std::printf("%.3f %.3f\n", times[times.size() / 2], times[times.size() * 99 / 100]);
-}
-
-template <class T>
-T number(std::string_view text) {
-    T value{};
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || value == 0)
-        throw std::invalid_argument("not a number above 0: " + std::string(text));
-    return value;
 }
 
 }  // namespace
