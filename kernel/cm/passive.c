@@ -17,6 +17,8 @@
 #define REQUEST_TIMEOUT	(5 * HZ)
 /* How long the core may take to hand a request on; if it takes longer, it had no memory for it. */
 #define FORWARD_TIMEOUT	(60 * HZ)
+/* How often to check whether the core still may: it drops the requests of a listener that goes. */
+#define FORWARD_CHECK	(2 * HZ)
 /* How often to check whether there may still be somebody who decides on a request. */
 #define ORPHAN_PERIOD	(60 * HZ)
 /* How long to wait before the core is asked again, when it has had no room for an event. */
@@ -66,6 +68,7 @@ static int report_request(struct srn_ep *ep)
 	mutex_lock_nested(&listener->lock.mutex, SINGLE_DEPTH_NESTING);
 	ep->state = SRN_EP_REQUESTED;
 	srn_ep_set_deadline(ep, FORWARD_TIMEOUT);
+	srn_ep_queue_later(ep, FORWARD_CHECK);
 	ret = listener->state == SRN_EP_LISTENING ? srn_conn_req_report(ep) : -ECONNABORTED;
 	if (ret) {
 		ep->state = SRN_EP_WAIT_REQUEST;
@@ -107,21 +110,32 @@ static void handle_request(struct srn_ep *ep)
 		request_reported(ep);
 }
 
+/* No consumer will ever hear of a request that the core has not taken before its listener went. */
+static void not_forwarded(struct srn_ep *ep)
+{
+	if (READ_ONCE(ep->listener->state) == SRN_EP_CLOSED)
+		drop(ep, "its listener is gone");
+	else if (time_after_eq(jiffies, ep->deadline))
+		drop(ep, "the core had no memory for it");
+	else
+		srn_ep_queue_later(ep, FORWARD_CHECK);
+}
+
 /*
  * A consumer that knows of the request may take as long as it wants to decide. The request is
- * closed in two cases: the core has not told the consumer of it in time, or the listener has been
- * gone for a while, and its consumer seems to be gone as well.
+ * closed if the listener has been gone for a while, so that its consumer seems to be gone as well.
  */
-static void requested(struct srn_ep *ep)
+static void forwarded(struct srn_ep *ep)
 {
+	long left = ep->deadline - jiffies;
 	bool was_orphan = ep->orphan;
 
-	if (!time_after_eq(jiffies, ep->deadline))
+	if (left > 0) {
+		srn_ep_queue_later(ep, left);
 		return;
+	}
 	ep->orphan = READ_ONCE(ep->listener->state) == SRN_EP_CLOSED;
-	if (!READ_ONCE(ep->forwarded))
-		drop(ep, "the core had no memory for it");
-	else if (was_orphan)
+	if (was_orphan)
 		srn_ep_close(ep, false);
 	else
 		srn_ep_set_deadline(ep, ORPHAN_PERIOD);
@@ -131,8 +145,10 @@ static void passive_work(struct srn_ep *ep)
 {
 	int ret;
 
-	if (ep->state == SRN_EP_REQUESTED)
-		requested(ep);
+	if (ep->state == SRN_EP_REQUESTED && READ_ONCE(ep->forwarded))
+		forwarded(ep);
+	else if (ep->state == SRN_EP_REQUESTED)
+		not_forwarded(ep);
 	if (ep->state != SRN_EP_WAIT_REQUEST)
 		return;
 	if (time_after_eq(jiffies, ep->deadline)) {

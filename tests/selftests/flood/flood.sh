@@ -104,7 +104,15 @@ only_the_listener()
 {
 	! ss -N b -Htan state all exclude time-wait | grep -qv '^LISTEN'
 }
-no_sockets_stay() { wait_until 60 no_sockets; }
+# Not those either of which the core has dropped the request with its listener.
+no_sockets_stay()
+{
+	wait_until $((15 * SLOW)) no_sockets || {
+		ss -N b -Htanp state all exclude time-wait
+		ip netns pids b
+		return 1
+	}
+}
 no_sockets() { (($(ss -N b -Htan state all exclude time-wait | wc -l) == 0)); }
 
 with_result()
