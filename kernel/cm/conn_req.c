@@ -50,6 +50,7 @@ static bool listener_will_be_told(struct srn_ep *ep)
 	bool ok;
 
 	spin_lock_bh(&listener->dev->lock);
+	WRITE_ONCE(ep->forwarded, true);
 	ok = READ_ONCE(listener->state) == SRN_EP_LISTENING;
 	if (ok) {
 		list_add_tail(&ep->unreported_node, &listener->unreported);
@@ -111,11 +112,31 @@ int srn_conn_req_forward(struct iw_cm_id *cm_id)
 
 	if (!ep)
 		return -ECONNRESET;
-	WRITE_ONCE(ep->forwarded, true);
 	ep->request = cm_id;
 	ret = listener_will_be_told(ep) ? 0 : -ECONNABORTED;
 	srn_ep_put(ep);
 	return ret;
+}
+
+/**
+ * srn_conn_req_in_vain - can it be that no consumer will ever hear of a request?
+ * @ep: endpoint of the request
+ *
+ * The core drops the requests of a listener that is being destroyed. One that it takes later is
+ * refused by srn_conn_req_forward().
+ *
+ * Context: any, but not hard interrupts.
+ *
+ * Return: true if the core has not taken it and the listener is gone.
+ */
+bool srn_conn_req_in_vain(struct srn_ep *ep)
+{
+	bool in_vain;
+
+	spin_lock_bh(&ep->dev->lock);
+	in_vain = !ep->forwarded && READ_ONCE(ep->listener->state) == SRN_EP_CLOSED;
+	spin_unlock_bh(&ep->dev->lock);
+	return in_vain;
 }
 
 /**

@@ -110,10 +110,9 @@ static void handle_request(struct srn_ep *ep)
 		request_reported(ep);
 }
 
-/* No consumer will ever hear of a request that the core has not taken before its listener went. */
 static void not_forwarded(struct srn_ep *ep)
 {
-	if (READ_ONCE(ep->listener->state) == SRN_EP_CLOSED)
+	if (srn_conn_req_in_vain(ep))
 		drop(ep, "its listener is gone");
 	else if (time_after_eq(jiffies, ep->deadline))
 		drop(ep, "the core had no memory for it");

@@ -159,12 +159,16 @@ says()
 	done
 }
 
+rping_to_itself()
+{
+	rping -s -a 10.3.0.1 -p 7174 -C 3 > /dev/null 2>&1 &
+	wait_listening 7174 && rping -c -a 10.3.0.1 -p 7174 -C 3 && wait
+}
+
 # The first message of a connection is an empty Write.
 counted()
 {
-	rping -s -a 10.3.0.1 -p 7174 -C 3 > /dev/null 2>&1 &
-	wait_listening 7174 && rping -c -a 10.3.0.1 -p 7174 -C 3 && wait &&
-		says '1 made, 1 accepted' || return
+	rping_to_itself && says '1 made, 1 accepted' || return
 	softrnicctl status --json srn0 > /tmp/status.json && python3 - <<- 'END'
 		import json, os
 		link = json.load(open("/tmp/status.json"))[0]
@@ -175,6 +179,16 @@ counted()
 		assert link["mpa"]["crc"] is True and link["mpa"]["same_host"] == "off", link
 		assert link["wrong"] == [], link
 	END
+}
+
+# Nobody sees that path on the network.
+counted_past_tcp()
+{
+	local file=/sys/class/infiniband/srn0/mpa/same_host status=0
+	! says 'past TCP' > /dev/null && echo netns > "$file" || return
+	rping_to_itself && says 'same_host=netns' '2 made, .* 2 ends went past TCP' || status=1
+	echo off > "$file"
+	return "$status"
 }
 
 # breaks PATTERN COMMAND… -- COMMAND…: it says so, and that it is well again afterwards.
@@ -210,6 +224,7 @@ test_showing()
 	run_check "list" listed
 	run_check "list as JSON" listed_as_json
 	run_check "status has the counters" counted
+	run_check "status has connections past TCP" counted_past_tcp
 	run_check "status: nothing is wrong" says 'v0 is up, MTU 1500' 'wrong +nothing'
 	run_check "status: the network device is down" breaks 'mend by +ip link set v0 up' \
 		ip link set v0 down -- ip link set v0 up

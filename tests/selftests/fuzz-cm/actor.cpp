@@ -224,7 +224,10 @@ private:
     }
     void listen(id_slot& s) {
         const auto backlog = static_cast<std::uint32_t>(1 + c_.below(16));
-        run(action::listen, [&] { return raw_cm::listen(channel_of(s), s.id, backlog); });
+        const std::scoped_lock lock(s.listening);
+        const std::uint32_t id = s.id;
+        s.listener = id;
+        run(action::listen, [&] { return raw_cm::listen(channel_of(s), id, backlog); });
     }
 
     // --------------------------------------------- several commands in order
@@ -384,10 +387,18 @@ private:
             const int from = c_.of(p_.from_.channels).get();
             if (run(action::migrate_id, [&] { return raw_cm::migrate_id(channel, from, id); }))
                 keep(s, to, id);
-        } else if (run(action::migrate_id,
-                       [&] { return raw_cm::migrate_id(channel, channel_of(s), s.id); })) {
-            s.channel = to;
+        } else {
+            migrate_to(s, to, channel);
         }
+    }
+
+    void migrate_to(id_slot& s, std::uint32_t to, int channel) {
+        const std::scoped_lock lock(s.listening);
+        const std::uint32_t id = s.id;
+        // The core leaves a listener's requests behind with its old channel: a trap of the core.
+        if (id == s.listener) return;
+        if (run(action::migrate_id, [&] { return raw_cm::migrate_id(channel, channel_of(s), id); }))
+            s.channel = to;
     }
 
     /// Another file takes the channel's place, under the threads that use it.

@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <span>
 
 #include "choices.hpp"
@@ -30,6 +31,10 @@ struct id_slot {
     std::atomic<std::uint32_t> channel{0};
     /// A bit for each kind of event that has come.
     std::atomic<std::uint32_t> happened{0};
+    /// Held by a thread that lets the id listen, or moves it to another channel.
+    std::mutex listening;
+    /// The last id of the slot that was to listen, under `listening`.
+    std::uint32_t listener = 0;
 };
 
 struct qp_slot {

@@ -66,8 +66,11 @@ std::string settings_of(const link_report& link) {
 
 std::string connections_of(const link_report& link) {
     const auto count = [&](const char* name) { return std::to_string(link.counter(name)); };
-    return count("connects") + " made, " + count("accepts") + " accepted, " +
-           count("connections_closed") + " ended";
+    std::string text = count("connects") + " made, " + count("accepts") + " accepted, " +
+                       count("connections_closed") + " ended";
+    if (link.counter("connections_same_host") != 0)
+        text += "; " + count("connections_same_host") + " ends went past TCP, inside this host";
+    return text;
 }
 
 std::string traffic_of(const link_report& link, const char* direction) {
