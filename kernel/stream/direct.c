@@ -46,14 +46,24 @@ bool srn_direct_offer(struct srn_stream *s, u64 nonce, bool between_namespaces)
 	return true;
 }
 
+/* A dual-stack socket may have a peer that knows IPv4 only. */
+static bool over_ipv4(const struct sock *sk)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6)
+		return ipv6_addr_v4mapped(&sk->sk_v6_daddr);
+#endif
+	return true;
+}
+
 /* Is each socket's own address the peer's address of the other one? */
 static bool addresses_meet(const struct sock *a, const struct sock *b)
 {
-	if (a->sk_family != b->sk_family || inet_sk(a)->inet_sport != inet_sk(b)->inet_dport ||
+	if (over_ipv4(a) != over_ipv4(b) || inet_sk(a)->inet_sport != inet_sk(b)->inet_dport ||
 	    inet_sk(a)->inet_dport != inet_sk(b)->inet_sport)
 		return false;
 #if IS_ENABLED(CONFIG_IPV6)
-	if (a->sk_family == AF_INET6)
+	if (!over_ipv4(a))
 		return ipv6_addr_equal(&a->sk_v6_rcv_saddr, &b->sk_v6_daddr) &&
 		       ipv6_addr_equal(&a->sk_v6_daddr, &b->sk_v6_rcv_saddr);
 #endif

@@ -42,8 +42,8 @@ taken()
 	rdma statistic show link "$1/1" | tr ' ' '\n' | sed -n '/^connections_same_host$/{n;p;}'
 }
 
-# goes BY ADDRESS LINK OTHER-LINK IN-SERVER IN-CLIENT: data is compared. BY is 1 if both
-# ends take the path, and 0 if none does.
+# goes BY ADDRESS LINK OTHER-LINK IN-SERVER IN-CLIENT [LISTENER'S ADDRESS]: data is compared. BY is
+# 1 if both ends take the path, and 0 if none does.
 goes()
 {
 	local by=$1 address=$2 link=$3 other=$4 in_server=$5 in_client=$6 before other_before each=$1
@@ -52,7 +52,7 @@ goes()
 	# Both ends of one link count.
 	[[ $link != "$other" ]] || each=$((2 * by))
 	# shellcheck disable=SC2086
-	try_pair $PORT $in_server rping -s -V -a "$address" -p $PORT -C 20 -S 30000 -- \
+	try_pair $PORT $in_server rping -s -V -a "${7:-$address}" -p $PORT -C 20 -S 30000 -- \
 		$in_client rping -c -V -a "$address" -p $PORT -C 20 -S 30000 || {
 		echo "$PAIR_PROBLEM"
 		return 1
@@ -87,6 +87,7 @@ run_check "off: nobody takes it" goes 0 10.1.0.1 srn0 srn0 '' ''
 set_to srn0 netns
 run_check "netns: IPv4" goes 1 10.1.0.1 srn0 srn0 '' ''
 run_check "netns: IPv6" goes 1 fd01::1 srn0 srn0 '' ''
+run_check "netns: IPv4, to a dual-stack listener" goes 1 10.1.0.1 srn0 srn0 '' '' ::
 run_check "TCP sees nothing of it" silent
 echo 0 > /sys/class/infiniband/srn0/mpa/greeting
 run_check "without greetings nobody takes it" goes 0 10.1.0.1 srn0 srn0 '' ''
