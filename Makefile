@@ -122,7 +122,8 @@ check-debug: debug-module tests $(if $(T),$(filter previous-abi,$(T)),previous-a
 .PHONY: check-paths
 check-paths: $(if $(K),debug-module,guest-module) tests ## tests of data and of consumers over the path inside one host (K=uml: debug kernel; T='NAME …': some)
 	@SRN_SAME_HOST=host SRN_ENV=SRN_SAME_HOST SRN_KERNEL=$(or $(K),stock) scripts/run-tests \
-		guest $(or $(T),verbs-library raw races kill removal limits faults programs nfs nvme iser)
+		guest $(or $(T),verbs-library raw races kill removal limits faults scribble fuzz-cm \
+			charged bounded throttled streaming programs nfs nvme iser)
 
 .PHONY: debug-kernel
 debug-kernel: ## build a debug kernel, if it is missing or its configuration changed (K=uml, uml-smp, qemu, kcsan or trace)

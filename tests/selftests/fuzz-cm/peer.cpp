@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <stdexcept>
 #include <thread>
 
@@ -175,7 +176,8 @@ descriptor listening(const softrnic::address& where) {
     const int on = 1;
     setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (bind(fd.get(), where.native(), length_of(where)) != 0 || listen(fd.get(), 16) != 0)
-        throw std::runtime_error("the peer cannot listen at " + where.text());
+        throw std::runtime_error("the peer cannot listen at " + where.text() + ": " +
+                                 std::strerror(errno));
     return fd;
 }
 
