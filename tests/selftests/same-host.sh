@@ -93,7 +93,7 @@ echo 0 > /sys/class/infiniband/srn0/mpa/greeting
 run_check "without greetings nobody takes it" goes 0 10.1.0.1 srn0 srn0 '' ''
 echo 1 > /sys/class/infiniband/srn0/mpa/greeting
 # What a path may get wrong: order, flushes, faults of both ends, memory that goes, rates, ends.
-run_gtest ./verbs_test 300 "${SRN_FILTER:-Atomics.*:Batch.*:Concurrency.*:Deregistration.*:Flush.*:*NotReady*:Ownership.*:Placed.*:Posting.*:Rate.*:*Remote*:*LocalS*:*Immediate*:Reregistration.*:Reuse.*:SharedReceives.*:Statistics.*:TooLong.*:Window*}"
+run_gtest ./verbs_test 450 "${SRN_FILTER:-Atomics.*:Batch.*:Concurrency.*:Deregistration.*:Flush.*:*NotReady*:Ownership.*:Placed.*:Posting.*:Rate.*:*Remote*:*LocalS*:*Immediate*:Reregistration.*:Reuse.*:SharedReceives.*:Statistics.*:TooLong.*:Window*}"
 SRN_TEST_LINK=srn0 SRN_TEST_NETDEV=dummy0 run_gtest ./verbs_test 120 'Removal.*'
 run_check "two namespaces" two_namespaces
 run_check "two namespaces: netns at both ends" between netns netns 0
