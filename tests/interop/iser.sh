@@ -140,7 +140,7 @@ run_check "fio verifies" verified_load
 run_check "a file system" file_system
 run_check "connections reset under load" load_through two_resets
 run_check "a link flaps under load" load_through flap
-run_check "the wire is cut under load, and mended" load_through cut_long
+check_cut "the wire is cut under load, and mended" load_through cut_long
 run_check "users killed in mid-request" killed_users
 run_check "fio verifies, with little memory" with_little_memory verified_load
 run_check "howto: logout" howto client logout

@@ -16,6 +16,7 @@
 #	                        server's script does not go on behind it
 #	on_server COMMAND…      run it there; a function of the script, or a program
 #	cut_wire, mend_wire     nothing passes between the ends, and nobody is told
+#	check_cut NAME COMMAND… run_check of what happens if nothing passes for long
 #	links_deleted           the links of both ends, when all is done
 #	$SERVER                 address of the server's link
 
@@ -128,6 +129,16 @@ mend_wire()
 {
 	tc qdisc del dev "$WIRE" root || return
 	[[ -z $ROLE ]] || on_server tc qdisc del dev "$WIRE" root
+}
+
+# Past TCP both ends go on.
+check_cut()
+{
+	if [[ -z $ROLE && ${SRN_SAME_HOST:-off} != off ]]; then
+		skip "$1" "the path inside this host crosses no wire"
+	else
+		run_check "$@"
+	fi
 }
 
 # The network device of the server's link goes down, and up again.
