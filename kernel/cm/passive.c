@@ -17,7 +17,10 @@
 #define REQUEST_TIMEOUT	(5 * HZ)
 /* How long the core may take to hand a request on; if it takes longer, it had no memory for it. */
 #define FORWARD_TIMEOUT	(60 * HZ)
-/* How often to check whether the core still may: it drops the requests of a listener that goes. */
+/*
+ * How often to check whether the request is lost. The core drops the requests of a listener that is
+ * being destroyed, and tells nobody.
+ */
 #define FORWARD_CHECK	(2 * HZ)
 /* How often to check whether there may still be somebody who decides on a request. */
 #define ORPHAN_PERIOD	(60 * HZ)
@@ -57,7 +60,6 @@ static struct srn_ep *join_half_open(struct srn_ep *ep)
 static int report_request(struct srn_ep *ep)
 {
 	struct srn_ep *listener = ep->listener;
-	unsigned long deadline = ep->deadline;
 	int ret = 0;
 
 	if (!ep->id)
@@ -67,19 +69,17 @@ static int report_request(struct srn_ep *ep)
 		return ret;
 	mutex_lock_nested(&listener->lock.mutex, SINGLE_DEPTH_NESTING);
 	ep->state = SRN_EP_REQUESTED;
-	srn_ep_set_deadline(ep, FORWARD_TIMEOUT);
-	srn_ep_queue_later(ep, FORWARD_CHECK);
 	ret = listener->state == SRN_EP_LISTENING ? srn_conn_req_report(ep) : -ECONNABORTED;
-	if (ret) {
+	if (ret)
 		ep->state = SRN_EP_WAIT_REQUEST;
-		ep->deadline = deadline;
-	}
 	srn_ep_unlock(listener);
 	return ret;
 }
 
 static void request_reported(struct srn_ep *ep)
 {
+	srn_ep_set_deadline(ep, FORWARD_TIMEOUT);
+	srn_ep_queue_later(ep, FORWARD_CHECK);
 	srn_count(ep->dev->counters, SRN_COUNT_REQUESTS);
 	spin_lock_bh(&ep->dev->lock);
 	srn_ep_leave_half_open(ep);

@@ -43,7 +43,8 @@ start_traffic()
 	CLIENT_PID=$!
 }
 
-# By the network, or past it; other drivers do not count the latter.
+# The network does not see what goes past TCP, so the link's own counters are added. Other drivers
+# have none of that name.
 sent_bytes()
 {
 	{

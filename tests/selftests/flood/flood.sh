@@ -104,7 +104,7 @@ only_the_listener()
 {
 	! ss -N b -Htan state all exclude time-wait | grep -qv '^LISTEN'
 }
-# Not those either of which the core has dropped the request with its listener.
+# The core may have dropped a request with its listener: its connection goes soon as well.
 no_sockets_stay()
 {
 	wait_until $((15 * SLOW)) no_sockets || {

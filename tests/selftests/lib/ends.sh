@@ -131,7 +131,7 @@ mend_wire()
 	[[ -z $ROLE ]] || on_server tc qdisc del dev "$WIRE" root
 }
 
-# Past TCP both ends go on.
+# Where connections go past TCP, both ends go on without the network.
 check_cut()
 {
 	if [[ -z $ROLE && ${SRN_SAME_HOST:-off} != off ]]; then
