@@ -93,8 +93,9 @@ read_needs()
 	if [[ -n ${SRN_TIMEOUT:-} ]]; then
 		OPTIONS+=(--timeout "$SRN_TIMEOUT")
 	elif [[ ${SRN_KERNEL:-stock} != stock ]]; then
-		# Checks take time; the last option counts.
+		# Checks take time, see SLOW in lib/ktap.sh; the last option counts.
 		value=$(header "$script" timeout)
+		[[ $SRN_KERNEL != qemu ]] || value=$((${value:-300} * 3))
 		OPTIONS+=(--timeout $((${value:-300} * 4)))
 	fi
 	# What is measured shall not depend on what else this host does.
