@@ -59,7 +59,7 @@ provider: $(B)/.deps-userspace ## build the libibverbs provider, softrnicctl and
 	@$(IN_RELEASE) scripts/cmake-build userspace-provider $(B)/provider -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 
 .PHONY: tests
-tests: provider ## build the unit and verbs tests
+tests: provider $(B)/.deps-tests ## build the unit and verbs tests
 	@$(IN_RELEASE) scripts/cmake-build tests $(B)/tests
 
 .PHONY: machine
@@ -118,7 +118,7 @@ test: $(if $(filter packages,$(T)),deb $(B)/.deps-testmachine,$(if $(K),debug-mo
 check-debug: debug-module tests $(if $(T),$(filter previous-abi,$(T)),previous-abi) ## tests of the test machine on a kernel that sees mistakes (K=uml, uml-smp, qemu, kcsan or trace; T='NAME …': not all)
 	@SRN_KERNEL=$(K_OR_UML) scripts/run-tests machine guest $(T)
 
-# All tests but "same-host" leave the setting alone, which is off: they mean the wire.
+# Without the variable most tests mean the wire, and those of programs what users get: netns.
 .PHONY: check-paths
 check-paths: $(if $(K),debug-module,guest-module) tests ## tests of data and of consumers over the path inside one host (K=uml: debug kernel; T='NAME …': some)
 	@SRN_SAME_HOST=host SRN_ENV=SRN_SAME_HOST SRN_KERNEL=$(or $(K),stock) scripts/run-tests \
@@ -182,7 +182,7 @@ diagrams: $(B)/.deps-diagrams ## draw Documentation/diagrams again, from the sou
 	@for source in Documentation/diagrams/*.dot; do dot -Tsvg -o "$${source%.dot}.svg" "$$source"; done
 
 .PHONY: lint
-lint: $(B)/.deps-lint guest-module $(if $(filter tidy,$(or $(T),tidy)),provider $(B)/.deps-fuzz) ## checkpatch, sparse, layers, clang-format, clang-tidy, shellcheck, what documents name (T='shell format …': not all)
+lint: $(B)/.deps-lint guest-module $(if $(filter tidy,$(or $(T),tidy)),provider $(B)/.deps-fuzz $(B)/.deps-tests) ## checkpatch, sparse, layers, clang-format, clang-tidy, shellcheck, what documents name (T='shell format …': not all)
 	@scripts/lint $(T)
 
 ##@ Measure

@@ -38,7 +38,11 @@ before()
 	run_check "softrnicctl enable" softrnicctl enable srn0 "$CARD"
 	run_check "the link is there" wait_ready srn0
 	run_check "it is softrnicctl's unit that holds it" systemctl --quiet is-active "$UNIT"
+	run_check "it comes again when it was deleted behind the unit" enabled_again
+	run_check "at shutdown it outlives what uses the network" outlives_users
 }
+enabled_again() { softrnicctl del srn0 && softrnicctl enable srn0 "$CARD" && wait_ready srn0; }
+outlives_users() { systemctl show -p Before "$UNIT" | grep -qw network.target; }
 
 after()
 {

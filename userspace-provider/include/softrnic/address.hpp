@@ -30,8 +30,9 @@ public:
     }
 
     /// The first address of a host name or of numbers like "192.0.2.1" and "fe80::1%eth0", and a
-    /// port number or service name. An empty host stands for this host: every local address when
-    /// listening. Errors: ENOENT if the name is unknown, EAGAIN if the name server did not answer.
+    /// port number or service name. An empty host stands for this host: every local IPv4 address
+    /// when listening; "::" is every local address of both versions. Errors: ENOENT if the name is
+    /// unknown, EAGAIN if the name server did not answer.
     [[nodiscard]] static result<address> resolve(const std::string& host,
                                                  const std::string& service) {
         addrinfo hints{};

@@ -80,7 +80,7 @@ private:
 };
 
 /// Listens on an address; port 0 lets the kernel choose, and an address such as that of
-/// `address::resolve("", 7471)` means all of them. `backlog`: requests that may wait for next().
+/// `address::resolve("::", 7471)` means all of them. `backlog`: requests that may wait for next().
 /// EADDRINUSE: taken; EADDRNOTAVAIL or ENODEV: no RDMA device has that address.
 [[nodiscard]] inline result<listener> listen(const address& where, int backlog = 16) {
     auto channel = cm_channel::create();

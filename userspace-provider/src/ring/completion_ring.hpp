@@ -13,7 +13,7 @@
 
 namespace softrnic::provider {
 
-/// Not thread-safe, except for arm() and empty().
+/// Not thread-safe, except for arm(), empty() and the functions that say so.
 class completion_ring {
 public:
     completion_ring() noexcept = default;

@@ -25,8 +25,8 @@ class polled_by_number {
 public:
     polled_by_number() noexcept { lock_.disable(); }
 
-    /// The completion queue has no lock, since one thread uses it. Others may still create and
-    /// destroy queue pairs that complete there. Before first use.
+    /// The completion queue has no lock, since one thread uses it. Others may still create queue
+    /// pairs that complete there. Before first use.
     void guard_itself() noexcept { lock_.enable(); }
 
     void add(polled_sends& queue) noexcept;

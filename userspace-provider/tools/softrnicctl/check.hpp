@@ -36,5 +36,7 @@ checks check_links(const std::vector<link_report>& links, const wanted_links& wa
 
 /// How softrnic gets installed here.
 std::string install_command();
+/// How a provider gets installed here that fits libibverbs and the module.
+std::string install_provider_command();
 
 }  // namespace softrnic::ctl

@@ -144,17 +144,27 @@ check check_signature(const std::string& release) {
             "mokutil --import " + key + " && reboot"};
 }
 
+/// What "make install" has installed it records.
+bool was_made_here() {
+    return exists("/var/lib/softrnic/installed");
+}
+
 }  // namespace
 
-// What "make install" has installed it records.
 std::string install_command() {
-    if (exists("/var/lib/softrnic/installed")) return "make && make install";
+    if (was_made_here()) return "make && make install";
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator("/usr/src", error)) {
         if (entry.path().filename().native().starts_with("softrnic-"))
             return "dkms autoinstall -k " + kernel_release();
     }
     return "apt install softrnic-dkms ibverbs-provider-softrnic";
+}
+
+// A build for another rdma-core keeps to that one.
+std::string install_provider_command() {
+    if (was_made_here()) return "make clean && make && make install";
+    return "apt install --reinstall ibverbs-provider-softrnic";
 }
 
 checks check_module() {

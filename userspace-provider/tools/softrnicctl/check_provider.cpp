@@ -48,13 +48,16 @@ check check_file(const verbs_probe& verbs) {
     const std::string driver = driver_name();
     if (driver.empty())
         return {verdict::wrong, "provider",
-                "not installed: no file in " + driver_files + " names softrnic", install_command()};
+                "not installed: no file in " + driver_files + " names softrnic",
+                install_provider_command()};
     const std::string path = provider_path(driver, verbs);
     if (!exists(path))
         return {verdict::wrong, "provider",
-                "not installed for this libibverbs: there is no " + path, install_command()};
+                "not installed for this libibverbs: there is no " + path,
+                install_provider_command()};
     if (const std::string why = why_not_loaded(path); !why.empty())
-        return {verdict::wrong, "provider", "it cannot be loaded: " + why, install_command()};
+        return {verdict::wrong, "provider", "it cannot be loaded: " + why,
+                install_provider_command()};
     return {verdict::ok, "provider", path + " fits libibverbs"};
 }
 
@@ -64,7 +67,7 @@ check check_device(const verbs_probe::device& device, const verbs_probe& verbs) 
     return {verdict::wrong, "verbs",
             device.name + ": " + device.problem +
                 (verbs.complaints.empty() ? "" : " (" + verbs.complaints + ")"),
-            install_command()};
+            install_provider_command()};
 }
 
 }  // namespace
@@ -80,7 +83,7 @@ checks check_provider(const std::vector<link>& links) {
         found.push_back(check_device(device, verbs));
     if (verbs.died)
         found.push_back({verdict::wrong, "verbs", "a program that opens the links dies or hangs",
-                         install_command()});
+                         install_provider_command()});
     if (names.empty() && verbs.no_library.empty())
         found.push_back({verdict::unknown, "verbs",
                          "whether provider and module fit shows when there is a link",

@@ -124,6 +124,14 @@ maybe_problem check_free(const wanted_links& wanted, const std::string& name,
     return std::nullopt;
 }
 
+/// A unit that was active is not started again, even if its link has been deleted since.
+maybe_problem revive_unit(const std::string& netdev) {
+    if (!systemd_runs() || !netdev_exists(netdev)) return std::nullopt;
+    outcome<view> now = look();
+    if (!now || link_on(now->links, netdev) != nullptr) return std::nullopt;
+    return switch_unit("restart", unit_of(netdev), false);
+}
+
 /// A file of that name, which no link could be read from, is somebody's work.
 maybe_problem check_unread(const std::string& name) {
     const std::string path = link_file_path(links_folder, name);
@@ -133,9 +141,10 @@ maybe_problem check_unread(const std::string& name) {
 
 }  // namespace
 
-maybe_problem add(const std::string& name, const std::string& netdev) {
-    if (maybe_problem bad = check_names(name, netdev)) return bad;
-    if (!netdev_exists(netdev)) return no_netdev(netdev);
+maybe_problem add(const std::string& name, const std::string& any_netdev_name) {
+    if (maybe_problem bad = check_names(name, any_netdev_name)) return bad;
+    if (!netdev_exists(any_netdev_name)) return no_netdev(any_netdev_name);
+    const std::string netdev = own_name(any_netdev_name);
     if (maybe_problem bad = load_module()) return bad;
     outcome<view> now = look();
     if (!now) return now.why();
@@ -161,8 +170,9 @@ maybe_problem del(const std::string& name) {
     return std::nullopt;
 }
 
-maybe_problem enable(const std::string& name, const std::string& netdev) {
-    if (maybe_problem bad = check_names(name, netdev)) return bad;
+maybe_problem enable(const std::string& name, const std::string& any_netdev_name) {
+    if (maybe_problem bad = check_names(name, any_netdev_name)) return bad;
+    const std::string netdev = own_name(any_netdev_name);
     const wanted_links wanted = read_link_files(links_folder);
     if (maybe_problem bad = check_free(wanted, name, netdev)) return bad;
     const bool was_there = wanted.named(name) != nullptr;
@@ -178,7 +188,7 @@ maybe_problem enable(const std::string& name, const std::string& netdev) {
         }
         return bad;
     }
-    return std::nullopt;
+    return revive_unit(netdev);
 }
 
 maybe_problem disable(const std::string& name) {

@@ -83,6 +83,12 @@ bool netdev_exists(const std::string& name) noexcept {
     return if_nametoindex(name.c_str()) != 0;
 }
 
+std::string own_name(const std::string& name) {
+    std::array<char, IF_NAMESIZE> shown{};
+    const unsigned index = if_nametoindex(name.c_str());
+    return index != 0 && if_indextoname(index, shown.data()) != nullptr ? shown.data() : name;
+}
+
 std::optional<netdev> look_at_netdev(const std::string& name) {
     if (!netdev_exists(name)) return std::nullopt;
     netdev device{.name = name};

@@ -25,6 +25,10 @@ struct netdev {
 /// Whether there is a network device of this name.
 bool netdev_exists(const std::string& name) noexcept;
 
+/// The name that the kernel shows for a network device, which may have been named by one of its
+/// other names; the name as it is if there is no such device.
+std::string own_name(const std::string& name);
+
 /// What there is to know about it, if it exists.
 std::optional<netdev> look_at_netdev(const std::string& name);
 
