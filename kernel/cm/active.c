@@ -4,10 +4,10 @@
  */
 #include <linux/slab.h>
 #include <net/ipv6.h>
-#include <net/tcp_states.h>
 
 #include "../compat/compat.h"
 #include "../qp/connection.h"
+#include "../stream/address.h"
 #include "../stream/frame.h"
 #include "../stream/handshake.h"
 #include "../stream/keepalive.h"
@@ -15,6 +15,7 @@
 #include "../stream/sock.h"
 #include "active.h"
 #include "claim.h"
+#include "rdma_id.h"
 #include "report.h"
 
 #define CONNECT_TIMEOUT	(15 * HZ)
@@ -54,12 +55,6 @@ static void add_scope(struct srn_ep *ep, struct sockaddr_storage *a)
 		in6->sin6_scope_id = ep->dev->netdev->ifindex;
 }
 
-static void set_any_port(struct sockaddr_storage *a)
-{
-	/* The port is at the same place in both families. */
-	((struct sockaddr_in *)a)->sin_port = 0;
-}
-
 /*
  * The core's mapped addresses are not used: they come from the port mapper, which any process can
  * pretend to be. Nor are they needed, since the link's ports are those of TCP.
@@ -73,7 +68,7 @@ static int bind_local(struct srn_ep *ep, bool any_port)
 
 	add_scope(ep, &local);
 	if (any_port)
-		set_any_port(&local);
+		srn_address_set_port((union srn_address *)&local, 0);
 	else
 		sock_set_reuseaddr(ep->sock->sk);
 	return kernel_bind(ep->sock, srn_sockaddr(&local), srn_address_len(local.ss_family));
@@ -288,13 +283,11 @@ static int connect_status(int err)
 
 static void connecting(struct srn_ep *ep)
 {
-	struct sock *sk = ep->sock->sk;
-	int ret;
+	int ret = srn_sock_connected(ep->sock->sk);
 
-	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
+	if (ret == -EINPROGRESS)
 		return;
-	if (sk->sk_state != TCP_ESTABLISHED && sk->sk_state != TCP_CLOSE_WAIT) {
-		ret = sock_error(sk) ?: -ECONNRESET;
+	if (ret) {
 		connect_failed(ep, connect_status(ret));
 		return;
 	}
@@ -356,8 +349,9 @@ static const struct srn_ep_kind active = {
  *
  * Context: process.
  *
- * Return: 0; -EINVAL for too much private data; -EAFNOSUPPORT; -ENOMEM; as srn_claim_take_qp(); or
- * a negative errno of the socket.
+ * Return: 0; -EINVAL for too much private data; -EAFNOSUPPORT; -ENETUNREACH if the link is not in
+ * the consumer's network namespace; -ENOMEM; as srn_claim_take_qp(); or a negative errno of the
+ * socket.
  */
 int srn_active_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 {
@@ -369,6 +363,11 @@ int srn_active_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 		return -EINVAL;
 	if (cm_id->local_addr.ss_family != cm_id->remote_addr.ss_family)
 		return -EAFNOSUPPORT;
+	/* For a loopback address rdma_cm takes the first device of the host, wherever that is. */
+	if (!net_eq(srn_rdma_id_net(cm_id), dev->net)) {
+		srn_notice(dev, "no connection from another network namespace\n");
+		return -ENETUNREACH;
+	}
 	ep = srn_ep_alloc(dev, &active, SRN_EP_CONNECTING, NULL);
 	if (!ep)
 		return -ENOMEM;

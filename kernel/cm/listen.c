@@ -3,7 +3,8 @@
  * Listening. A port is one listening socket. A port with the wildcard address is shared by the
  * links of a network namespace, and each connection goes to the link that has its local address.
  * So a wildcard listener is reached by all addresses of its link, whichever interface the packets
- * come in on, loopback included.
+ * come in on, loopback included. rdma_cm takes a loopback address for a wildcard, and listens on
+ * all links: that port is shared in the same way.
  */
 #include <linux/inetdevice.h>
 #include <linux/slab.h>
@@ -44,11 +45,15 @@ static DEFINE_MUTEX(ports_mutex);
  */
 static DEFINE_MUTEX(open_mutex);
 
-static bool is_wildcard(const struct sockaddr_storage *a)
+/* Does rdma_cm listen there on all links? */
+static bool is_shared(const struct sockaddr_storage *a)
 {
+	const struct in6_addr *in6 = &((const struct sockaddr_in6 *)a)->sin6_addr;
+	__be32 in = ((const struct sockaddr_in *)a)->sin_addr.s_addr;
+
 	if (a->ss_family == AF_INET)
-		return ((struct sockaddr_in *)a)->sin_addr.s_addr == htonl(INADDR_ANY);
-	return ipv6_addr_any(&((struct sockaddr_in6 *)a)->sin6_addr);
+		return in == htonl(INADDR_ANY) || ipv4_is_loopback(in);
+	return ipv6_addr_any(in6) || ipv6_addr_loopback(in6);
 }
 
 static bool netdev_has_ipv4(struct net_device *netdev, __be32 address)
@@ -57,6 +62,9 @@ static bool netdev_has_ipv4(struct net_device *netdev, __be32 address)
 	struct in_device *in_dev;
 	bool found = false;
 
+	/* All that begin with 127, not only the one that it shows. */
+	if (ipv4_is_loopback(address))
+		return netdev->flags & IFF_LOOPBACK;
 	rcu_read_lock();
 	in_dev = __in_dev_get_rcu(netdev);
 	if (in_dev)
@@ -83,7 +91,7 @@ static struct srn_ep *find_listener(struct srn_tcp_port *port, struct socket *so
 	struct sockaddr_storage local;
 	struct member *m;
 
-	if (!is_wildcard(&port->address)) {
+	if (!is_shared(&port->address)) {
 		m = list_first_entry_or_null(&port->listeners, struct member, node);
 		return m ? m->ep : NULL;
 	}
@@ -162,7 +170,7 @@ static int port_join(struct srn_tcp_port *port, struct srn_ep *ep)
 	struct member *m;
 
 	list_for_each_entry(m, &port->listeners, node)
-		if (m->ep->dev == ep->dev || !is_wildcard(&port->address))
+		if (m->ep->dev == ep->dev || !is_shared(&port->address))
 			return -EADDRINUSE;
 	m = kmalloc(sizeof(*m), GFP_KERNEL);
 	if (!m)
@@ -267,11 +275,11 @@ static int listen_on(struct srn_ep *ep, struct iw_cm_id *cm_id)
 	int ret;
 
 	/*
-	 * In shared mode the core opens a wildcard listener on every device, even on devices of
+	 * In shared mode the core opens such a listener on every device, even on devices of
 	 * other network namespaces, through which the program cannot be reached. It does so on
 	 * behalf of any program when a link is added.
 	 */
-	if (is_wildcard(&cm_id->local_addr) && !net_eq(srn_rdma_id_net(cm_id), ep->dev->net))
+	if (is_shared(&cm_id->local_addr) && !net_eq(srn_rdma_id_net(cm_id), ep->dev->net))
 		return 0;
 	mutex_lock(&open_mutex);
 	ret = listen_at_port(ep, cm_id);
@@ -295,8 +303,8 @@ static const struct srn_ep_kind listener = {
  *
  * Context: process.
  *
- * Return: 0; -EAFNOSUPPORT; -ENOMEM; or a negative errno of the socket. While the link is being
- * registered it is 0 even if nobody can listen.
+ * Return: 0; -EAFNOSUPPORT; -ENOMEM; or a negative errno of the socket. For the task that registers
+ * the link it is 0 even if nobody can listen.
  */
 int srn_listen_create(struct iw_cm_id *cm_id, int backlog)
 {
@@ -320,7 +328,7 @@ int srn_listen_create(struct iw_cm_id *cm_id, int backlog)
 	if (ret)
 		srn_ep_notice(ep, "cannot listen: error %d\n", ret);
 	/* If one listener failed while the link is added, rdma_cm would leave out the link. */
-	if (ret && !READ_ONCE(dev->registering)) {
+	if (ret && READ_ONCE(dev->registering) != current) {
 		mutex_lock(&ep->lock.mutex);
 		srn_ep_close(ep, false);
 		srn_ep_unlock(ep);

@@ -75,7 +75,7 @@ struct srn_reporter *srn_reporter_get(struct srn_device *dev)
 {
 	struct pid *process = current->flags & PF_KTHREAD ? NULL : task_tgid(current);
 	struct srn_reporter *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
-	bool alone = READ_ONCE(dev->registering);
+	bool alone = READ_ONCE(dev->registering) == current;
 	struct srn_reporter *r = NULL;
 
 	if (!fresh)

@@ -39,7 +39,7 @@ struct srn_qpns {
 
 int srn_qpn_reserve(struct srn_device *dev, struct ib_udata *udata, u32 *qpn);
 
-/* Which connections go past TCP, see stream/direct.h. */
+/* Which connections bypass TCP, see stream/direct.h. */
 enum srn_same_host {
 	SRN_SAME_HOST_OFF,	/* none */
 	SRN_SAME_HOST_NETNS,	/* those whose ends are both in this network namespace */
@@ -83,7 +83,7 @@ enum srn_same_host {
  * @same_host: enum srn_same_host
  * @raw_port: TCP port for queue pairs that are brought up by hand; 0: there are none
  * @bring_up: brings a queue pair to RTR by hand; verbs/ hands down what is above this layer
- * @registering: the core is replaying the existing listeners
+ * @registering: the task that registers the link, for which the core replays existing listeners
  * @closing: the link is being deleted
  */
 struct srn_device {
@@ -122,7 +122,7 @@ struct srn_device {
 	u8 same_host;
 	u16 raw_port;
 	int (*bring_up)(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask);
-	bool registering;
+	struct task_struct *registering;
 	bool closing;
 };
 

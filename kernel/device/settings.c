@@ -39,7 +39,7 @@ static const char *const same_host_names[] = {
 	[SRN_SAME_HOST_ANY] = "host",
 };
 
-static u8 same_host = SRN_SAME_HOST_OFF;
+static u8 same_host = SRN_SAME_HOST_NETNS;
 
 static int same_host_parse(const char *text, u8 *setting)
 {
@@ -67,7 +67,7 @@ static const struct kernel_param_ops same_host_ops = {
 };
 
 module_param_cb(same_host, &same_host_ops, NULL, 0644);
-MODULE_PARM_DESC(same_host, "Which connections within this host go past TCP on links that are added: off, netns (within a network namespace) or host (default: off)");
+MODULE_PARM_DESC(same_host, "Which connections within this host bypass TCP on links that are added: off, netns (within a network namespace) or host (default: netns)");
 
 static ushort raw_port = 5040;
 module_param(raw_port, ushort, 0644);

@@ -3,7 +3,6 @@
  * The end of a bring-up by hand that connects: TCP, MPA request, MPA reply.
  */
 #include <net/ip.h>
-#include <net/tcp_states.h>
 
 #include "../compat/compat.h"
 #include "../stream/charge.h"
@@ -140,11 +139,11 @@ static void start_with_itself(struct srn_raw *raw)
 
 static void connecting(struct srn_raw *raw)
 {
-	struct sock *sk = raw->sock->sk;
+	int ret = srn_sock_connected(raw->sock->sk);
 
-	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
+	if (ret == -EINPROGRESS)
 		return;
-	if (sk->sk_state != TCP_ESTABLISHED && sk->sk_state != TCP_CLOSE_WAIT) {
+	if (ret) {
 		fail(raw);
 		return;
 	}

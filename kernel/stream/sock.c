@@ -103,6 +103,29 @@ int srn_sock_create(struct net *net, int family, struct socket **sock)
 }
 
 /**
+ * srn_sock_connected - how an attempt to connect goes
+ * @sk: TCP socket for which kernel_connect() has been called
+ *
+ * Context: any.
+ *
+ * Return: 0 once it is connected, also if the peer has sent its FIN already; -EINPROGRESS; or why
+ * it has failed.
+ */
+int srn_sock_connected(struct sock *sk)
+{
+	switch (sk->sk_state) {
+	case TCP_ESTABLISHED:
+	case TCP_CLOSE_WAIT:
+		return 0;
+	case TCP_SYN_SENT:
+	case TCP_SYN_RECV:
+		return -EINPROGRESS;
+	default:
+		return sock_error(sk) ?: -ECONNRESET;
+	}
+}
+
+/**
  * srn_sock_share_fragment - choose the page fragment that TCP copies through
  * @sock: connected TCP socket
  * @share: use that of the task that sends, as any program's socket does; else the socket's own

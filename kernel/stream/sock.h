@@ -23,6 +23,7 @@ void srn_sock_unhook(struct sock *sk);
 void srn_sock_allow_waiting(struct sock *sk);
 void srn_sock_setup(struct socket *sock);
 int srn_sock_create(struct net *net, int family, struct socket **sock);
+int srn_sock_connected(struct sock *sk);
 void srn_sock_share_fragment(struct socket *sock, bool share);
 gfp_t srn_sock_begin_softirq(struct sock *sk, struct page_frag *frag);
 void srn_sock_end_softirq(struct sock *sk, struct page_frag *frag, gfp_t before);

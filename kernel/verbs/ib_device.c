@@ -222,6 +222,7 @@ static const struct ib_device_ops device_ops = {
 	.post_srq_recv = srn_srq_post,
 	.query_device = srn_query_device,
 	.query_gid = srn_gid_query,
+	.query_pkey = srn_port_query_pkey,
 	.query_port = srn_port_query,
 	.query_qp = srn_qp_query,
 	.query_srq = srn_srq_query,
@@ -261,7 +262,7 @@ static int alloc_workqueues(struct srn_device *dev)
 	const char *name = dev->netdev->name;
 
 	dev->cm_wq = alloc_ordered_workqueue("softrnic_cm_%s", WQ_MEM_RECLAIM, name);
-	/* Not WQ_MEM_RECLAIM: its work waits for the core's workqueue, which is not either. */
+	/* Not WQ_MEM_RECLAIM: its work waits for that of the core, which is not in older 6.1. */
 	dev->report_wq = alloc_workqueue("softrnic_report_%s", WQ_UNBOUND, WQ_UNBOUND_MAX_ACTIVE,
 					 name);
 	/* WQ_MEM_RECLAIM: ends of connections, which have it, wait for its work. */
@@ -367,7 +368,7 @@ int srn_ib_device_register(struct srn_device *dev, const char *name)
 	srn_gid_note(dev);
 	memcpy(&dev->ibdev.node_guid, dev->gid.raw, sizeof(dev->ibdev.node_guid));
 	dev->ibdev.dev.parent = dev->netdev->dev.parent;
-	WRITE_ONCE(dev->registering, true);
+	WRITE_ONCE(dev->registering, current);
 	/* If it succeeds the link may have been deleted again when it returns. */
 	ret = ib_register_device(&dev->ibdev, name, NULL);
 	if (ret)

@@ -10,6 +10,8 @@
 
 #include "port.h"
 
+#define PKEYS	1
+
 static enum ib_mtu netdev_mtu_to_ib(u32 mtu)
 {
 	return clamp(iboe_get_mtu(mtu + IB_GRH_BYTES + IB_BTH_BYTES + 40), IB_MTU_256, IB_MTU_4096);
@@ -83,6 +85,7 @@ int srn_port_query(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
 
 	port_speed(dev, attr);
 	attr->gid_tbl_len = SRN_GIDS;
+	attr->pkey_tbl_len = PKEYS;
 	attr->max_msg_sz = SRN_MAX_MESSAGE;
 	attr->max_mtu = netdev_mtu_to_ib(dev->netdev->mtu);
 	attr->active_mtu = attr->max_mtu;
@@ -107,6 +110,29 @@ int srn_port_query(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
 int srn_port_get_immutable(struct ib_device *ibdev, u32 port, struct ib_port_immutable *immutable)
 {
 	immutable->gid_tbl_len = SRN_GIDS;
+	immutable->pkey_tbl_len = PKEYS;
 	immutable->core_cap_flags = RDMA_CORE_PORT_IWARP;
+	return 0;
+}
+
+/**
+ * srn_port_query_pkey - the one partition key, for the core
+ * @ibdev: device
+ * @port: the only port of the device
+ * @index: place in the table
+ * @pkey: result
+ *
+ * iWARP has none, but rdma_cm resolves no loopback address by a device without. The provider does
+ * not show it to programs.
+ *
+ * Context: any.
+ *
+ * Return: 0, or -EINVAL for any other place than the first.
+ */
+int srn_port_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey)
+{
+	if (index >= PKEYS)
+		return -EINVAL;
+	*pkey = IB_DEFAULT_PKEY_FULL;
 	return 0;
 }

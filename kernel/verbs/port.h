@@ -10,5 +10,6 @@
 enum ib_port_state srn_port_state(const struct srn_device *dev);
 int srn_port_query(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr);
 int srn_port_get_immutable(struct ib_device *ibdev, u32 port, struct ib_port_immutable *immutable);
+int srn_port_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey);
 
 #endif /* SRN_PORT_H */

@@ -19,7 +19,8 @@
 
 static bool carries_ip(const struct net_device *netdev)
 {
-	return netdev->type == ARPHRD_ETHER || netdev->type == ARPHRD_NONE;
+	return netdev->type == ARPHRD_ETHER || netdev->type == ARPHRD_NONE ||
+	       netdev->type == ARPHRD_LOOPBACK;
 }
 
 /*
@@ -37,10 +38,12 @@ static bool remove_if_stranded(struct net_device *netdev, const struct net *net)
 	if (!stranded)
 		return false;
 	dev = srn_device_find(netdev);
-	if (dev) {
+	if (!dev)
+		return true;
+	/* By now it may be one that was added in the other network namespace. */
+	if (net_eq(dev->net, net))
 		ib_unregister_device_queued(&dev->ibdev);
-		ib_device_put(&dev->ibdev);
-	}
+	ib_device_put(&dev->ibdev);
 	return true;
 }
 
@@ -51,7 +54,7 @@ static void complete_link(struct net_device *netdev)
 
 	if (!dev)
 		return;
-	WRITE_ONCE(dev->registering, false);
+	WRITE_ONCE(dev->registering, NULL);
 	/* The last link of the network device may have taken its tag away while it ended. */
 	rtnl_lock();
 	srn_ib_device_update_gid(dev);
@@ -98,14 +101,8 @@ static int new_link(const char *name, struct net_device *netdev)
 	const struct net *net;
 	int ret;
 
-	/* rdma_cm treats 127.0.0.1 as a wildcard, not as the address of a device. */
-	if (netdev->flags & IFF_LOOPBACK) {
-		pr_notice("softrnic: %s: rdma_cm resolves no loopback address; add the link on a dummy device instead, its own address is reached without a network\n",
-			  netdev->name);
-		return -EOPNOTSUPP;
-	}
 	if (!carries_ip(netdev)) {
-		pr_notice("softrnic: %s: only Ethernet and tun devices can have a link\n",
+		pr_notice("softrnic: %s: only Ethernet, tun and loopback devices can have a link\n",
 			  netdev->name);
 		return -EOPNOTSUPP;
 	}
@@ -174,6 +171,11 @@ static int netdev_event(struct notifier_block *nb, unsigned long event, void *ar
 		break;
 	case NETDEV_CHANGENAME:
 		strscpy(dev->ibdev.iw_ifname, netdev->name, sizeof(dev->ibdev.iw_ifname));
+		break;
+	case NETDEV_REGISTER:
+		/* A link that was changing its own namespace was not found at NETDEV_UNREGISTER. */
+		if (!net_eq(dev->net, dev_net(netdev)))
+			ib_unregister_device_queued(&dev->ibdev);
 		break;
 	case NETDEV_UNREGISTER:
 		/* This also comes when the device moves to another network namespace. */

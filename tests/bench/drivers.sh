@@ -77,12 +77,12 @@ softrnic_settings()
 	local crc=$1 large_fpdus=$BENCH_LARGE_FPDUS placed=$BENCH_PLACED same_host=off
 	[[ $PATH_NOW != same64k ]] || same_host=netns
 	if modprobe softrnic && [[ -z $SOFTRNIC_DEFAULT ]]; then
-		SOFTRNIC_DEFAULT=$(cat "$SETTINGS"/{crc,large_fpdus,placed_completions,same_host})
+		SOFTRNIC_DEFAULT=$(cat "$SETTINGS"/{crc,large_fpdus,placed_completions})
 	fi
 	if [[ $crc == default ]]; then
 		# shellcheck disable=SC2086
 		set -- $SOFTRNIC_DEFAULT
-		crc=$1 large_fpdus=$2 placed=$3 same_host=$4
+		crc=$1 large_fpdus=$2 placed=$3
 	fi
 	echo "$crc" > "$SETTINGS/crc" && echo "$large_fpdus" > "$SETTINGS/large_fpdus" &&
 		echo "$placed" > "$SETTINGS/placed_completions" &&

@@ -3,6 +3,7 @@
 # timeout: 150
 #
 # Applications that people run over RDMA: libfabric and fio.
+: "${SRN_SAME_HOST:=default}"
 . lib/ktap.sh
 . lib/topology.sh
 

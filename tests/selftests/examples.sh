@@ -4,6 +4,7 @@
 # timeout: 150
 #
 # The examples of the verbs library: both ends on this host, each within a limit.
+: "${SRN_SAME_HOST:=default}"
 . lib/ktap.sh
 . lib/topology.sh
 

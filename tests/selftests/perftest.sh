@@ -4,6 +4,7 @@
 #
 # perftest's tools between two namespaces: every operation with sizes from one byte
 # to 1 MiB, and the options that use other verbs. Not how fast it is, but that it works.
+: "${SRN_SAME_HOST:=default}"
 . lib/ktap.sh
 . lib/perftest.sh
 

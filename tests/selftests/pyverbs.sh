@@ -5,6 +5,7 @@
 #
 # rdma-core's own tests, but for those of one vendor's devices. Those that no iWARP device passes
 # are listed with the reason, and a test that skips itself says why.
+: "${SRN_SAME_HOST:=default}"
 . lib/ktap.sh
 . lib/topology.sh
 

@@ -3,6 +3,7 @@
 # timeout: 200
 #
 # The tools of rdmacm-utils between two namespaces and over the host's own address.
+: "${SRN_SAME_HOST:=default}"
 . lib/ktap.sh
 . lib/pairs.sh
 

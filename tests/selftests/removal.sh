@@ -43,7 +43,7 @@ start_traffic()
 	CLIENT_PID=$!
 }
 
-# The network does not see what goes past TCP, so the link's own counters are added. Other drivers
+# The network does not see what bypasses TCP, so the link's own counters are added. Other drivers
 # have none of that name.
 sent_bytes()
 {

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# files: build/tests/bin/verbs_test
+# files: build/tests/bin/verbs_test build/tests/bin/raw_test
 # timeout: 900
 #
 # The path inside this host: who takes it, by which settings, and that verbs are the same there.
 # "make check-paths" runs more tests over it.
-SRN_SAME_HOST=''
+SRN_SAME_HOST=default
 . lib/ktap.sh
 . lib/topology.sh
 . lib/gtest.sh
@@ -19,7 +19,7 @@ is_set_to() { [[ $(cat "/sys/class/infiniband/$1/mpa/same_host") == "$2" ]]; }
 setting()
 {
 	local value
-	is_set_to srn0 off || return
+	is_set_to srn0 netns || return
 	for value in netns host off; do
 		set_to srn0 "$value" && is_set_to srn0 "$value" || return
 	done
@@ -30,10 +30,10 @@ setting()
 parameter()
 {
 	local file=/sys/module/softrnic/parameters/same_host
-	grep -qx off "$file" && echo host > "$file" && grep -qx host "$file" &&
+	grep -qx netns "$file" && echo host > "$file" && grep -qx host "$file" &&
 		! echo nonsense 2> /dev/null > "$file" && ip link add d1 type dummy &&
 		rdma link add srn1 type softrnic netdev d1 && is_set_to srn1 host &&
-		rdma link delete srn1 && ip link delete d1 && echo off > "$file"
+		rdma link delete srn1 && ip link delete d1 && echo netns > "$file"
 }
 
 # taken LINK: connections of the link that have taken the path so far.
@@ -95,6 +95,9 @@ echo 1 > /sys/class/infiniband/srn0/mpa/greeting
 # What a path may get wrong: order, flushes, faults of both ends, memory that goes, rates, ends.
 run_gtest ./verbs_test 450 "${SRN_FILTER:-Atomics.*:Batch.*:Concurrency.*:Deregistration.*:Flush.*:*NotReady*:Ownership.*:Placed.*:Posting.*:Rate.*:*Remote*:*LocalS*:*Immediate*:Reregistration.*:Reuse.*:SharedReceives.*:Statistics.*:TooLong.*:Window*}"
 SRN_TEST_LINK=srn0 SRN_TEST_NETDEV=dummy0 run_gtest ./verbs_test 120 'Removal.*'
+# Messages that wait for receives, at one end and at both.
+chmod +x raw_test
+SRN_RAW_DEVICE=srn0 run_gtest ./raw_test 60 'Raw.*Wait*:Raw.*Refuse*'
 run_check "two namespaces" two_namespaces
 run_check "two namespaces: netns at both ends" between netns netns 0
 run_check "two namespaces: host at both ends" between host host 1

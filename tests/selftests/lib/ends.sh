@@ -131,10 +131,10 @@ mend_wire()
 	[[ -z $ROLE ]] || on_server tc qdisc del dev "$WIRE" root
 }
 
-# Where connections go past TCP, both ends go on without the network.
+# Where connections bypass TCP, both ends go on without the network.
 check_cut()
 {
-	if [[ -z $ROLE && ${SRN_SAME_HOST:-off} != off ]]; then
+	if [[ -z $ROLE && $SRN_SAME_HOST != off ]]; then
 		skip "$1" "the path inside this host crosses no wire"
 	else
 		run_check "$@"

@@ -7,6 +7,7 @@
 # in every way.
 #
 # FORK_ROUNDS: how many children of each kind (4).
+: "${SRN_SAME_HOST:=default}"
 . lib/ktap.sh
 . lib/pairs.sh
 

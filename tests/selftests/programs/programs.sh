@@ -6,6 +6,7 @@
 # Programs that bring up their queue pairs by hand, and libraries for parallel programs: between two
 # namespaces, and with both ends on one link. Documentation/programs.md is the list of what this
 # has shown.
+: "${SRN_SAME_HOST:=default}"
 . lib/ktap.sh
 . lib/perftest.sh
 

@@ -49,7 +49,12 @@ int query_rt_values(ibv_context* /*base*/, ibv_values_ex* values) noexcept {
 
 int query_port(ibv_context* base, std::uint8_t port, ibv_port_attr* attr) noexcept {
     request<ib_uverbs_query_port> req;
-    return ibv_cmd_query_port(base, port, attr, req.data(), sizeof(req));
+    if (const int error = ibv_cmd_query_port(base, port, attr, req.data(), sizeof(req)); error != 0)
+        return error;
+    // The kernel has one for its own connection manager. A program that sees one takes the device
+    // for InfiniBand's: libfabric then looks for addresses of that kind.
+    attr->pkey_tbl_len = 0;
+    return 0;
 }
 
 }  // namespace softrnic::provider

@@ -69,7 +69,7 @@ std::string connections_of(const link_report& link) {
     std::string text = count("connects") + " made, " + count("accepts") + " accepted, " +
                        count("connections_closed") + " ended";
     if (link.counter("connections_same_host") != 0)
-        text += "; " + count("connections_same_host") + " ends went past TCP, inside this host";
+        text += "; " + count("connections_same_host") + " ends bypassed TCP within this host";
     return text;
 }
 
