@@ -157,7 +157,7 @@ void srn_claim_rem_ref(struct ib_qp *ibqp)
 }
 
 /**
- * srn_claim_take_qp - connect endpoint and queue pair
+ * srn_claim_take_qp - bind the queue pair of the caller to an endpoint
  * @ep: endpoint with the core's identifier of its connection
  * @qpn: number of the queue pair, on which the core has a reference
  *
@@ -184,7 +184,8 @@ int srn_claim_take_qp(struct srn_ep *ep, u32 qpn)
 	wait_var_event(&qp->claim, try_claim(qp, ep));
 	ret = srn_binding_make(qp, &ep->conn);
 	if (ret) {
-		srn_qp_notice(qp, "not in a state to be connected\n");
+		srn_qp_notice(qp, "not connected: %s\n", ret == -EISCONN ?
+			      "it has a connection" : "it is not in a state for that");
 		return ret;
 	}
 	srn_qp_get(qp);

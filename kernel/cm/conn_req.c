@@ -15,7 +15,7 @@
 #include "reporter.h"
 
 /**
- * srn_conn_req_report - tell the core, and the listener's consumer, of a request
+ * srn_conn_req_report - queue a request at the core, which hands it to srn_conn_req_forward()
  * @ep: endpoint; the consumer's decision names it by its number in dev->requests
  *
  * If the core has no memory when it takes the event from its queue it drops the event, and the

@@ -2,6 +2,7 @@
 /*
  * Endpoints: life, socket callbacks, work.
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/tcp.h>
 
@@ -11,24 +12,30 @@
 #include "../stream/sock.h"
 #include "ep.h"
 
-/* If a process holds the lock, other endpoints must not wait for that. */
-static void look(struct srn_ep *ep)
+/*
+ * If a process holds the lock, other endpoints must not wait for that. A file system's connection
+ * may be waiting for its turn behind this one, so nothing here waits for write-back.
+ */
+static void go_on(struct srn_ep *ep)
 {
+	unsigned int noio = memalloc_noio_save();
+
 	if (srn_worker_lock_try(&ep->lock)) {
 		ep->kind->work(ep);
 		srn_ep_unlock(ep);
 	}
 	srn_ep_put(ep);
+	memalloc_noio_restore(noio);
 }
 
 static void ep_work(struct work_struct *work)
 {
-	look(container_of(work, struct srn_ep, work));
+	go_on(container_of(work, struct srn_ep, work));
 }
 
 static void ep_timer(struct work_struct *work)
 {
-	look(container_of(to_delayed_work(work), struct srn_ep, timer));
+	go_on(container_of(to_delayed_work(work), struct srn_ep, timer));
 }
 
 static void conn_get(struct srn_conn *conn)
@@ -263,13 +270,18 @@ static void unmap_address(union srn_address *a)
  * @ep: endpoint with a connected socket
  *
  * Context: process, ep->lock held.
+ *
+ * Return: 0, or a negative errno if the socket is not connected any more.
  */
-void srn_ep_note_addresses(struct srn_ep *ep)
+int srn_ep_note_addresses(struct srn_ep *ep)
 {
+	int ret;
+
 	kernel_getsockname(ep->sock, (struct sockaddr *)&ep->local);
-	kernel_getpeername(ep->sock, (struct sockaddr *)&ep->remote);
+	ret = kernel_getpeername(ep->sock, (struct sockaddr *)&ep->remote);
 	unmap_address(&ep->local);
 	unmap_address(&ep->remote);
+	return min(ret, 0);
 }
 
 /**
@@ -380,8 +392,10 @@ void srn_ep_close(struct srn_ep *ep, bool polite)
 		ep->cm_id->rem_ref(ep->cm_id);
 		ep->cm_id = NULL;
 	}
-	if (ep->id)
+	if (ep->id) {
 		xa_erase_bh(&dev->requests, ep->id);
+		srn_limits_give(dev, SRN_LIMIT_REQUEST);
+	}
 	spin_lock_bh(&dev->lock);
 	srn_ep_leave_half_open(ep);
 	list_del_init(&ep->node);

@@ -141,7 +141,7 @@ void srn_ep_unlock(struct srn_ep *ep);
 void srn_ep_queue(struct srn_ep *ep);
 void srn_ep_queue_later(struct srn_ep *ep, unsigned long delay);
 void srn_ep_set_deadline(struct srn_ep *ep, unsigned long delay);
-void srn_ep_note_addresses(struct srn_ep *ep);
+int srn_ep_note_addresses(struct srn_ep *ep);
 void srn_ep_end(struct srn_ep *ep, int status, bool polite);
 void srn_ep_close(struct srn_ep *ep, bool polite);
 void srn_ep_close_all(struct srn_device *dev);

@@ -52,10 +52,27 @@ static struct srn_ep *join_half_open(struct srn_ep *ep)
 	return oldest;
 }
 
+/* Give the request the number by which the core names it. Return: 0 or a negative errno. */
+static int number_request(struct srn_ep *ep)
+{
+	int ret;
+
+	if (!srn_limits_take(ep->dev, SRN_LIMIT_REQUEST))
+		return -EDQUOT;
+	ret = xa_alloc_cyclic_bh(&ep->dev->requests, &ep->id, ep, xa_limit_31b,
+				 &ep->dev->next_request, GFP_KERNEL);
+	if (ret >= 0)
+		return 0;
+	ep->id = 0;
+	srn_limits_give(ep->dev, SRN_LIMIT_REQUEST);
+	return ret;
+}
+
 /*
  * Tell the listener's consumer.
  *
- * Return: 0, -ENOMEM to try again later, or another negative errno if that would be in vain.
+ * Return: 0, -ENOMEM to try again later, or another negative errno if that would be in vain:
+ * -EDQUOT if programs know of as many requests as the link may have.
  */
 static int report_request(struct srn_ep *ep)
 {
@@ -63,9 +80,8 @@ static int report_request(struct srn_ep *ep)
 	int ret = 0;
 
 	if (!ep->id)
-		ret = xa_alloc_cyclic_bh(&ep->dev->requests, &ep->id, ep, xa_limit_31b,
-					 &ep->dev->next_request, GFP_KERNEL);
-	if (ret < 0)
+		ret = number_request(ep);
+	if (ret)
 		return ret;
 	mutex_lock_nested(&listener->lock.mutex, SINGLE_DEPTH_NESTING);
 	ep->state = SRN_EP_REQUESTED;
@@ -100,10 +116,17 @@ static void handle_request(struct srn_ep *ep)
 	ep->ird = f->enhanced && f->ord != SRN_MPA_NO_DEPTH ? f->ord : SRN_MAX_READ_DEPTH;
 	ep->ord = min_t(u32, ep->ord, SRN_MAX_READ_DEPTH);
 	ep->ird = min_t(u32, ep->ird, SRN_MAX_READ_DEPTH);
-	srn_ep_note_addresses(ep);
+	/* The consumer is told who has come, and could not accept one that has gone again. */
+	ret = srn_ep_note_addresses(ep);
+	if (ret) {
+		drop(ep, srn_handshake_no_request(ret));
+		return;
+	}
 	ret = report_request(ep);
 	if (ret == -ENOMEM)
 		srn_ep_queue_later(ep, EVENT_RETRY);
+	else if (ret == -EDQUOT)
+		drop(ep, "programs of this link have too many requests");
 	else if (ret)
 		drop(ep, "its listener is gone");
 	else

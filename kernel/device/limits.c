@@ -12,6 +12,7 @@ static const u32 limits[SRN_LIMITS] = {
 	[SRN_LIMIT_MR] = SRN_MAX_MR,
 	[SRN_LIMIT_MW] = SRN_MAX_MW,
 	[SRN_LIMIT_PD] = SRN_MAX_PD,
+	[SRN_LIMIT_REQUEST] = SRN_MAX_REQUESTS,
 };
 
 /**
@@ -21,7 +22,7 @@ static const u32 limits[SRN_LIMITS] = {
  *
  * Context: any.
  *
- * Return: false if the device already has as many as query_device reports.
+ * Return: false if the device already has as many as it may.
  */
 bool srn_limits_take(struct srn_device *dev, enum srn_limit kind)
 {

@@ -19,11 +19,12 @@ struct srn_device;
 #define SRN_MAX_MR		1048576
 #define SRN_MAX_MW		1048576
 #define SRN_MAX_PD		65536
+#define SRN_MAX_REQUESTS	131072	/* of which programs were told, accepted ones included */
 #define SRN_MAX_FAST_REG_PAGES	512
 #define SRN_MAX_READ_DEPTH	128	/* IRD and ORD */
 #define SRN_MAX_MESSAGE		0x80000000u
 
-/* Kinds of objects whose maximum number query_device reports. */
+/* Kinds of objects of which a link has no more than so many; query_device reports most of them. */
 enum srn_limit {
 	SRN_LIMIT_QP,
 	SRN_LIMIT_CQ,
@@ -31,6 +32,7 @@ enum srn_limit {
 	SRN_LIMIT_MR,
 	SRN_LIMIT_MW,
 	SRN_LIMIT_PD,
+	SRN_LIMIT_REQUEST,
 	SRN_LIMITS
 };
 

@@ -7,11 +7,14 @@
 
 #include <linux/workqueue.h>
 
-/* Ends connections. */
+/*
+ * It ends connections and closes their sockets, keeps GIDs up to date, and opens and closes the
+ * ports for queue pairs that are brought up by hand.
+ */
 extern struct workqueue_struct *srn_wq;
-/* Accepts connections; it is separate, so that ending ones do not hold it up. */
+/* It accepts connections, and is separate so that none of the above holds it up. */
 extern struct workqueue_struct *srn_accept_wq;
-/* Transmits and receives what has to wait, or what has to be done where one may sleep. */
+/* It transmits and receives what has to wait, or what has to be done where one may sleep. */
 extern struct workqueue_struct *srn_tx_wq;
 
 int srn_workqueues_init(void);

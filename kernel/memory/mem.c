@@ -145,8 +145,8 @@ enum srn_mem_fault srn_mem_check(const struct srn_mem *mem, const struct ib_pd *
  * @mem: region, found under the RCU read lock that is still held, or referenced
  *
  * Context: bottom halves are disabled until srn_mem_end(), and the caller does not sleep in
- * between. Neither holds for the region of a process, because nobody waits for an access to one in
- * softirq.
+ * between. Neither is asked for with the region of a process, because nobody waits for an access to
+ * one in softirq.
  *
  * Return: false if the region is not valid any more.
  */

@@ -22,7 +22,7 @@ static struct srn_mr *mr_alloc(struct ib_pd *pd, enum srn_mem_type type, u32 acc
 
 	if (IS_ERR(mem))
 		return ERR_CAST(mem);
-	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!mr) {
 		srn_mem_put(mem);
 		return ERR_PTR(-ENOMEM);
@@ -53,8 +53,8 @@ static void mr_free(struct srn_mr *mr)
  *
  * Context: process.
  *
- * Return: region, or an error pointer: -EOPNOTSUPP for access flags or a type that there are not,
- * -EINVAL, -ENOMEM.
+ * Return: region, or an error pointer: -EOPNOTSUPP for access flags that there are not; -ENOMEM; as
+ * srn_mem_publish().
  */
 struct ib_mr *srn_mr_get_dma(struct ib_pd *pd, int access)
 {
@@ -89,7 +89,7 @@ static int mem_pin(struct srn_mem *mem, u64 start, u64 length, u64 iova, int acc
 	if (!block)
 		return -EINVAL;
 	mem->blocks = kvcalloc(ib_umem_num_dma_blocks(umem, block), sizeof(u64),
-			       GFP_KERNEL_ACCOUNT);
+			       GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!mem->blocks)
 		return -ENOMEM;
 	/* A device without DMA operations gets kernel addresses here. */
@@ -113,8 +113,8 @@ static int mem_pin(struct srn_mem *mem, u64 start, u64 length, u64 iova, int acc
  *
  * Context: process.
  *
- * Return: region, or an error pointer: -EOPNOTSUPP for access flags or a type that there are not,
- * -EINVAL, -ENOMEM.
+ * Return: region, or an error pointer: -EOPNOTSUPP for access flags that there are not; -EINVAL if
+ * no page size fits; -ENOMEM; as srn_abi_request(), ib_umem_get() and srn_mem_publish().
  */
 struct ib_mr *srn_mr_reg_user(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access,
 			      struct ib_udata *udata)
@@ -151,6 +151,24 @@ static void invalidate(struct srn_mem *mem)
 		usleep_range(10, 50);
 }
 
+/* Let @mem have the memory of @old, which nobody uses any more once @old is invalid. */
+static void share_memory(struct srn_mem *mem, const struct srn_mem *old)
+{
+	mem->umem = old->umem;
+	mem->blocks = old->blocks;
+	mem->num_blocks = old->num_blocks;
+	mem->block_shift = old->block_shift;
+	mem->iova = old->iova;
+	mem->length = old->length;
+	mem->first = old->first;
+}
+
+static void forget_memory(struct srn_mem *mem)
+{
+	mem->umem = NULL;
+	mem->blocks = NULL;
+}
+
 /**
  * srn_mr_rereg_user - change a region of a process
  * @ibmr: region
@@ -164,7 +182,8 @@ static void invalidate(struct srn_mem *mem)
  *
  * If this fails the region is as it was. When it returns, nothing is done by the old registration
  * any more. With other memory the region gets another key, so that nobody who knows the old one
- * reaches it.
+ * reaches it. Otherwise it keeps its memory, wherever the process has that now, unless that was
+ * pinned for reading and is to be written to.
  *
  * Context: process.
  *
@@ -176,7 +195,8 @@ struct ib_mr *srn_mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start, u64 le
 	struct srn_mr *mr = to_srn_mr(ibmr);
 	struct srn_mem *old = mr->mem;
 	struct srn_mem *mem;
-	int ret;
+	bool shares;
+	int ret = 0;
 
 	if (!(flags & IB_MR_REREG_ACCESS))
 		access = old->access;
@@ -190,13 +210,20 @@ struct ib_mr *srn_mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start, u64 le
 		length = old->length;
 		iova = old->iova;
 	}
+	shares = !(flags & IB_MR_REREG_TRANS) &&
+		 (old->umem->writable || !ib_access_writable(access));
 	mem = srn_mem_alloc(pd, SRN_MEM_USER, access & ~IB_ACCESS_OPTIONAL);
 	if (IS_ERR(mem))
 		return ERR_CAST(mem);
-	ret = mem_pin(mem, start, length, iova, access);
+	if (shares)
+		share_memory(mem, old);
+	else
+		ret = mem_pin(mem, start, length, iova, access);
 	if (!ret && !srn_window_refuse(old))
 		ret = -EBUSY;
 	if (ret) {
+		if (shares)
+			forget_memory(mem);
 		srn_mem_put(mem);
 		return ERR_PTR(ret);
 	}
@@ -205,6 +232,8 @@ struct ib_mr *srn_mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start, u64 le
 	mr->ibmr.lkey = mem->stag;
 	mr->ibmr.rkey = mem->stag;
 	invalidate(old);
+	if (shares)
+		forget_memory(old);
 	srn_mem_put(old);
 	return NULL;
 }
@@ -217,8 +246,8 @@ struct ib_mr *srn_mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start, u64 le
  *
  * Context: process.
  *
- * Return: region, or an error pointer: -EOPNOTSUPP for access flags or a type that there are not,
- * -EINVAL, -ENOMEM.
+ * Return: region, or an error pointer: -EOPNOTSUPP for another type; -EINVAL for a number of pages
+ * that is 0 or too large; -ENOMEM; as srn_mem_publish().
  */
 struct ib_mr *srn_mr_alloc(struct ib_pd *pd, enum ib_mr_type type, u32 max_num_sg)
 {
@@ -232,7 +261,7 @@ struct ib_mr *srn_mr_alloc(struct ib_pd *pd, enum ib_mr_type type, u32 max_num_s
 	mr = mr_alloc(pd, SRN_MEM_FAST_REG, 0);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	mr->mem->blocks = kvcalloc(max_num_sg, sizeof(u64), GFP_KERNEL_ACCOUNT);
+	mr->mem->blocks = kvcalloc(max_num_sg, sizeof(u64), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (mr->mem->blocks) {
 		mr->mem->max_blocks = max_num_sg;
 		ret = mr_publish(mr);

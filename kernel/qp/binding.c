@@ -33,7 +33,7 @@ int srn_binding_make(struct srn_qp *qp, struct srn_conn *conn)
 }
 
 /**
- * srn_binding_end - the set-up failed
+ * srn_binding_end - undo srn_binding_make(), if the two are still bound
  * @qp: queue pair
  * @conn: the connection that was bound
  *

@@ -13,8 +13,8 @@ struct srn_qp;
 /*
  * The connection of a queue pair, as seen by whoever sets it up: the connection manager or another.
  * While the two are bound the queue pair holds a reference, which it takes with @get and drops with
- * @put (any context). It calls @ended once it has let go of the connection and its queues have been
- * flushed, unless its process destroys it (process context).
+ * @put (any context). It calls @ended once it has let go of the connection (process context). Its
+ * queues have been flushed by then, unless its process is destroying it.
  */
 struct srn_conn;
 

@@ -8,7 +8,7 @@
 #include "cm_handle.h"
 #include "qp.h"
 
-/* A size of kmalloc() that holds one would be half as large again. */
+/* The size of kmalloc() that fits is 50 % larger than a handle. */
 static struct kmem_cache *handles;
 
 /**

@@ -5,7 +5,7 @@
  * A consumer that posts where it may not sleep can have each post transmitted at once, as if in
  * softirq. If it keeps many messages outstanding, it is better served by a worker, which runs when
  * the consumer pauses and puts all of them in few packets: NVMe with 32 outstanding requests then
- * completes half as many requests again. Only trying shows which kind a consumer is. If a worker
+ * completes 50 % more requests. Only trying shows which kind a consumer is. If a worker
  * finds single posts only, posts are transmitted at once for a while, which gets longer each time.
  */
 #include "coalesce.h"

@@ -31,7 +31,8 @@ static bool complete_one(struct srn_qp *qp, u8 status)
 
 	trace_srn_send_complete(qp, &cqe);
 	sq->messages += srn_send_messages(send);
-	WRITE_ONCE(sq->cons, sq->cons + 1);
+	/* Release: the slot has been read. A process that posts at this moment may overwrite it. */
+	smp_store_release(&sq->cons, sq->cons + 1);
 	if (qp->map)
 		/* The slot is given back before the index of the completion is stored. */
 		smp_store_release(&qp->ctrl->sq_cons, sq->cons);
@@ -109,6 +110,9 @@ static bool was_executed(const struct srn_sq *sq, const struct srn_send *send)
 {
 	if (srn_is_request(send))
 		return send->finished;
+	/* The peer does not execute what is behind a request that it has refused. */
+	if (sq->await_placement && sq->flushed)
+		return false;
 	if (sq->cons == sq->sent)
 		return sq->await_placement && (s32)(sq->placed - sq->cons) > 0;
 	return srn_placed_oldest(sq, send);
@@ -131,6 +135,7 @@ static u32 flush_outstanding(struct srn_qp *qp, u32 most, bool *written)
 		status = send->status;
 		if (status == IB_WC_SUCCESS && !was_executed(sq, send))
 			status = flush_status(sq);
+		sq->flushed |= status != IB_WC_SUCCESS;
 		if (sq->cons == sq->sent)
 			sq->sent++;
 		*written |= complete_one(qp, status);

@@ -164,13 +164,33 @@ static bool is_about_message(const struct srn_terminate *t)
 	       (!t->header.tagged && t->header.qn == SRN_QN_SEND);
 }
 
+/*
+ * The Read that a Terminate is about, by the STag that names its slot; or the oldest request, if
+ * the peer does not say. Return: NULL if none is outstanding.
+ */
+static struct srn_send *refused_request(struct srn_qp *qp, const struct srn_terminate *t)
+{
+	struct srn_sq *sq = &qp->sq;
+	struct srn_send *oldest, *send;
+	u32 index, behind;
+
+	oldest = srn_requests_oldest(qp, &index);
+	if (!oldest || !t->has_read)
+		return oldest;
+	behind = (t->sink_stag - index) & SRN_SINK_INDEX;
+	/* Acquire: the request has been fetched. */
+	if (behind >= smp_load_acquire(&sq->next) - index)
+		return oldest;
+	send = srn_sq_slot(sq, index + behind);
+	return srn_is_request(send) && !srn_is_atomic(send) && !send->finished ? send : oldest;
+}
+
 /* The peer ends the stream because of something that we did. */
 static void end_terminate(struct srn_qp *qp)
 {
 	struct srn_terminate t;
 	struct srn_send *send;
 	bool about_request;
-	u32 index;
 
 	qp->stream.rx_stopped = true;
 	if (srn_rdmap_get_terminate(qp->rx.control, qp->rx.control_len, &t)) {
@@ -184,7 +204,7 @@ static void end_terminate(struct srn_qp *qp)
 	about_request = t.has_header ? !t.header.tagged && t.header.qn == SRN_QN_READ_REQUEST :
 			t.code.layer == SRN_LAYER_RDMAP &&
 			t.code.etype == SRN_RDMAP_REMOTE_PROTECTION;
-	send = srn_requests_oldest(qp, &index);
+	send = refused_request(qp, &t);
 	if (about_request && send)
 		send->status = request_status(t.code);
 	else if (is_about_message(&t))
@@ -252,9 +272,12 @@ void srn_delivery_done(struct srn_stream *s)
 	if (rx->notify_send) {
 		rx->notify_send = false;
 		srn_completion_run(qp);
-		/* An orderly close waits for the last Read: it sets SQD, then looks at sq.cons. */
+		/*
+		 * An orderly close waits for the last Read: it sets SQD, then looks at sq.cons. So
+		 * does the transmitter before a bad request ends the connection.
+		 */
 		smp_mb();
-		if (READ_ONCE(qp->state) == IB_QPS_SQD)
+		if (READ_ONCE(qp->state) == IB_QPS_SQD || READ_ONCE(qp->tx.awaits_completion))
 			srn_tx_kick_async(&qp->stream);
 	}
 	srn_receive_notify(qp);

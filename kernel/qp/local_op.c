@@ -9,6 +9,7 @@
 #include "../stream/tx.h"
 #include "local_op.h"
 #include "qp_trace.h"
+#include "requests.h"
 #include "state.h"
 
 /* Execute a request that needs no bytes on the wire. Return: enum ib_wc_status. */
@@ -46,7 +47,7 @@ static bool touches_batch(struct srn_qp *qp, const struct srn_send *send)
  * Context: the active transmitter, bottom halves disabled.
  *
  * Return: SRN_TX_AGAIN if it was executed; SRN_TX_FLUSH if what was posted before must be sent
- * first; SRN_TX_WAIT if it failed, and the queue pair with it.
+ * first; SRN_TX_WAIT if it fails, and so does the queue pair as soon as that is complete.
  */
 enum srn_tx_verdict srn_local_op_execute(struct srn_qp *qp, struct srn_send *send,
 					 bool flushed)
@@ -59,6 +60,8 @@ enum srn_tx_verdict srn_local_op_execute(struct srn_qp *qp, struct srn_send *sen
 	/* What was posted before a request that fails is sent and completed first. */
 	if (status != IB_WC_SUCCESS && !flushed)
 		return SRN_TX_FLUSH;
+	if (status != IB_WC_SUCCESS && !srn_requests_all_complete(qp))
+		return SRN_TX_WAIT;
 	send->status = status;
 	if (status != IB_WC_SUCCESS) {
 		srn_state_fail(qp, IB_EVENT_QP_ACCESS_ERR, &srn_state_local_error,

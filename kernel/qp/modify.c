@@ -24,6 +24,8 @@ static void forget_work(struct srn_qp *qp)
 	}
 	spin_unlock(&qp->rq.lock);
 	qp->sq.flush_first_as = 0;
+	qp->sq.flushed = false;
+	qp->tx.awaits_completion = false;
 	qp->sq.next = qp->sq.prod;
 	qp->sq.sent = qp->sq.prod;
 	qp->sq.cons = qp->sq.prod;
@@ -110,7 +112,7 @@ static int modify_state(struct srn_qp *qp, const struct ib_qp_attr *attr, int ma
 	case IB_QPS_INIT:
 	case IB_QPS_RTR:
 		spin_lock_irq(&qp->state_lock);
-		/* Whoever names the peer comes by another way, see is_bring_up(). */
+		/* A step to RTR that names the peer does not come here, see is_bring_up(). */
 		ok = !(qp->conn && qp->conn->ops->to_rts) && srn_state_set(qp, to);
 		spin_unlock_irq(&qp->state_lock);
 		return ok ? 0 : -EINVAL;

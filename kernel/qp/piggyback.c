@@ -39,7 +39,7 @@ struct srn_piggyback {
 };
 
 /* Nobody has sent anything for a while: the answer leaves alone. */
-static enum hrtimer_restart look(struct hrtimer *timer)
+static enum hrtimer_restart timer_ends(struct hrtimer *timer)
 {
 	struct srn_piggyback *p = container_of(timer, struct srn_piggyback, timer);
 	struct srn_qp *qp = p->qp;
@@ -77,7 +77,7 @@ static struct srn_piggyback *create(struct srn_qp *qp)
 	p->qp = qp;
 	p->waits = true;
 	spin_lock_init(&p->lock);
-	srn_compat_timer_setup(&p->timer, look);
+	srn_compat_timer_setup(&p->timer, timer_ends);
 	return p;
 }
 

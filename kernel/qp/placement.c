@@ -222,7 +222,7 @@ int srn_placement_begin(struct srn_stream *s, const struct srn_rdmap_header *h, 
  *
  * Context: the receiver; sleeps if @gfp allows it.
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0, also if none is needed any more; or -ENOMEM.
  */
 int srn_placement_memory(struct srn_stream *s, gfp_t gfp)
 {
@@ -230,6 +230,9 @@ int srn_placement_memory(struct srn_stream *s, gfp_t gfp)
 
 	if (!qp->inbound.slots && is_request(&s->parser.rdmap))
 		return srn_responder_memory(qp, gfp);
+	/* Whoever posts a receive does not ring as long as nothing is kept. */
+	if (!qp->rx.waits && srn_receive_posted(qp))
+		return 0;
 	return srn_rnr_memory(qp, gfp);
 }
 

@@ -8,8 +8,8 @@
  * Whichever side ends the connection, srn_state_fail() moves the queue pair to ERR and queues
  * end_work, which stops the stream, flushes the queues and tells whoever has set up the connection.
  *
- * Lock order: conn_mutex, socket lock, sk_callback_lock, lock of a direct end, sq.lock,
- * waiters_lock of an SRQ, state_lock, then CQ and RQ locks.
+ * Lock order: conn_mutex, those of stream/direct.h, sq.lock, waiters_lock of an SRQ, state_lock,
+ * then CQ and RQ locks.
  */
 #ifndef SRN_QP_H
 #define SRN_QP_H

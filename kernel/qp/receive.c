@@ -53,6 +53,17 @@ void srn_receive_fail(struct srn_qp *qp, u8 status)
 }
 
 /**
+ * srn_receive_posted - is there a receive now?
+ * @qp: queue pair; others may take the receives of an SRQ
+ *
+ * Context: any.
+ */
+bool srn_receive_posted(const struct srn_qp *qp)
+{
+	return !srn_rq_empty(qp->srq ? &qp->srq->rq : &qp->rq);
+}
+
+/**
  * srn_receive_take - take a receive for a message that begins
  * @qp: queue pair without one in hand
  * @term: reason, on failure

@@ -7,6 +7,7 @@
 
 #include "qp.h"
 
+bool srn_receive_posted(const struct srn_qp *qp);
 int srn_receive_take(struct srn_qp *qp, struct srn_term_code *term);
 void srn_receive_complete(struct srn_qp *qp, u8 opcode, u8 status, u32 length, u16 flags, u32 ex);
 void srn_receive_fail(struct srn_qp *qp, u8 status);

@@ -160,6 +160,8 @@ enum srn_tx_verdict srn_requester_next(struct srn_qp *qp, struct srn_tx_msg *msg
 		/* What was posted before the bad request is sent and completed first. */
 		if (!flushed)
 			return SRN_TX_FLUSH;
+		if (!srn_requests_all_complete(qp))
+			return SRN_TX_WAIT;
 		send->status = status;
 		srn_state_fail(qp, IB_EVENT_QP_FATAL, &srn_state_local_error,
 			       "bad send work request");

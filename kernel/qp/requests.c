@@ -52,6 +52,26 @@ bool srn_requests_wait(struct srn_qp *qp, u32 limit)
 	return outstanding(qp) > limit;
 }
 
+/**
+ * srn_requests_all_complete - is all complete that was posted before the request at sq.next?
+ * @qp: queue pair
+ *
+ * Context: the active transmitter, nothing waits in a batch.
+ *
+ * Return: true if it is; else the transmitter is kicked when the receiver has completed more.
+ */
+bool srn_requests_all_complete(struct srn_qp *qp)
+{
+	struct srn_sq *sq = &qp->sq;
+
+	if (READ_ONCE(sq->cons) == sq->next)
+		return true;
+	WRITE_ONCE(qp->tx.awaits_completion, true);
+	/* Pairs with the barrier in srn_delivery_done(). */
+	smp_mb();
+	return READ_ONCE(sq->cons) == sq->next;
+}
+
 static void kick_if_awaited(struct srn_qp *qp)
 {
 	/* Pairs with the barrier in srn_requests_wait(). */

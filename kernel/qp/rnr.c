@@ -114,6 +114,7 @@ static void refuse(struct srn_qp *qp)
 	rnr->refused = true;
 	stop_waiting(qp);
 	free_segments(&rnr->segments);
+	rnr->bytes = 0;
 	WRITE_ONCE(qp->tx.refuse_due, true);
 	srn_tx_kick_async(&qp->stream);
 }
@@ -216,7 +217,8 @@ static int add_spare(struct srn_rnr *rnr, u32 payload, u32 *bytes, gfp_t gfp)
  *
  * Context: the receiver; sleeps if @gfp allows it.
  *
- * Return: 0, or -ENOMEM, also if the queue pair keeps as much as it may.
+ * Return: 0, also if none is needed any more; or -ENOMEM, also if the queue pair keeps as much as
+ * it may.
  */
 int srn_rnr_memory(struct srn_qp *qp, gfp_t gfp)
 {
@@ -224,6 +226,9 @@ int srn_rnr_memory(struct srn_qp *qp, gfp_t gfp)
 	struct srn_rnr *rnr;
 	int ret;
 
+	/* It need not be kept any more. */
+	if (qp->rx.rnr && qp->rx.rnr->refused)
+		return 0;
 	if (!qp->rx.rnr)
 		qp->rx.rnr = create(qp, gfp);
 	rnr = qp->rx.rnr;

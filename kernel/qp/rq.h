@@ -46,6 +46,13 @@ struct srn_recv {
 	struct srn_sge sge[];	/* as many as the ring's max_sge */
 };
 
+/* Whether it is will have changed if the caller does not prevent that. */
+static inline bool srn_rq_empty(const struct srn_rq *rq)
+{
+	return (rq->user_prod ? READ_ONCE(*rq->user_prod) : READ_ONCE(rq->prod)) ==
+	       READ_ONCE(rq->cons);
+}
+
 void srn_rq_size(struct srn_rq *rq, u32 entries, u32 max_sge);
 int srn_rq_take(struct srn_rq *rq, struct srn_recv *out);
 int srn_rq_take_locked(struct srn_rq *rq, struct srn_recv *out, u32 *left);

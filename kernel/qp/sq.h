@@ -58,6 +58,8 @@ struct srn_sq {
 	bool await_placement;
 	/* status of the first flushed request, 0 for the usual one; under @lock */
 	u8 flush_first_as;
+	/* a request was flushed, or completed with an error when others were; under @lock */
+	bool flushed;
 
 	spinlock_t lock;	/* protects what follows, but see top of file */
 	u32 prod;
@@ -109,10 +111,13 @@ static inline u32 srn_send_messages(const struct srn_send *send)
 	return info->messages - (info->kind == SRN_WR_KIND_WRITE && !send->length);
 }
 
+/* The part of a data sink STag that names a slot. */
+#define SRN_SINK_INDEX	0xffffffu
+
 /* Data sink STag of the Read in slot @index. */
 static inline u32 srn_sink_stag(u32 index)
 {
-	return 0xff000000u | (index & 0xffffff);
+	return ~SRN_SINK_INDEX | (index & SRN_SINK_INDEX);
 }
 
 #endif /* SRN_SQ_H */

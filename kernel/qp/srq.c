@@ -16,7 +16,7 @@
  *
  * Context: process.
  *
- * Return: 0; -EOPNOTSUPP for a type or flag that there is not; -EINVAL for sizes; -ENOMEM; as
+ * Return: 0; -EOPNOTSUPP for another type than IB_SRQT_BASIC; -EINVAL for sizes; -ENOMEM; as
  * srn_abi_request() and srn_abi_respond().
  */
 int srn_srq_create(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct ib_udata *udata)
@@ -70,10 +70,13 @@ int srn_srq_create(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct i
  * srn_srq_modify - arm the limit event
  * @ibsrq: queue
  * @attr: the limit
- * @mask: only IB_SRQ_LIMIT
+ * @mask: IB_SRQ_LIMIT; IB_SRQ_MAX_WR is not supported
  * @udata: of the verb
  *
  * Context: process.
+ *
+ * Return: 0; -EOPNOTSUPP for another size; -EINVAL for a limit above the size; as
+ * srn_abi_request().
  */
 int srn_srq_modify(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask,
 		   struct ib_udata *udata)

@@ -75,21 +75,24 @@ static int bind_qp(struct srn_raw *raw)
  */
 int srn_raw_bring_up(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
-	const char *reason = "the link's setting raw/port is 0";
+	const char *reason = "a consumer in the kernel does not do so by hand";
 	u16 port = READ_ONCE(qp->dev->raw_port);
 	struct srn_raw *raw;
 	int ret = -EOPNOTSUPP;
 
-	if (qp->kernel || !port)
-		goto refuse;
+	if (qp->kernel)
+		goto out;
+	reason = "the link's setting raw/port is 0";
+	if (!port)
+		goto out;
 	ret = -EPERM;
 	reason = "the process is in another network namespace than the link";
 	if (!net_eq(current->nsproxy->net_ns, qp->dev->net))
-		goto refuse;
+		goto out;
 	ret = -EINVAL;
 	reason = "an attribute is missing, or has no place there";
 	if (!ib_modify_qp_is_ok(IB_QPS_INIT, IB_QPS_RTR, IB_QPT_RC, mask))
-		goto refuse;
+		goto out;
 	raw = srn_raw_alloc(qp, &srn_raw_conn_ops, srn_raw_progress);
 	if (!raw)
 		return -ENOMEM;
@@ -113,7 +116,7 @@ end:
 	if (ret)
 		srn_raw_conn_end(raw);
 	srn_raw_put(raw);
-refuse:
+out:
 	if (ret)
 		srn_qp_notice(qp, "RTR: %s\n", reason);
 	return ret;

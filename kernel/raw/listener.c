@@ -3,9 +3,9 @@
  * The port at which peers connect to queue pairs that are brought up by hand. It is open at an
  * address of a link from the first queue pair that waits there until the last of them has ended.
  *
- * A guest is a connection that no queue pair has taken yet. Its request decides: either a queue
+ * A pending connection is one that no queue pair has taken yet. Its request decides: either a queue
  * pair takes the connection, or it is refused, and nothing is kept of it. While a process uses the
- * queue pair, nobody can tell, so the guest stays. One work accepts, and looks at all guests, so
+ * queue pair, nobody can tell, so it stays. One work accepts, and looks at all that are pending, so
  * they need no lock.
  */
 #include <linux/sched/mm.h>
@@ -17,11 +17,11 @@
 #include "listener.h"
 
 #define BACKLOG		128
-/* The guest that has been there for the longest makes room for another one. */
-#define MAX_GUESTS	256
-/* How long a guest may take to make its request, and to be taken then. */
+/* The one that has been pending for the longest makes room for another one. */
+#define MAX_PENDING	256
+/* How long a connection may take to make its request, and to be taken then. */
 #define REQUEST_TIMEOUT	(5 * HZ)
-/* Delay until a guest is offered again to a queue pair that a process uses. */
+/* Delay until a connection is offered again to a queue pair that a process uses. */
 #define BUSY_DELAY	1
 
 struct srn_raw_listener {
@@ -32,11 +32,11 @@ struct srn_raw_listener {
 	srn_raw_offer offer;
 	struct srn_acceptor acceptor;
 	bool closing;			/* its work may run, but does nothing */
-	struct list_head guests;	/* oldest first; only the work uses it */
-	u32 num_guests;
+	struct list_head pending;	/* oldest first; only the work uses it */
+	u32 num_pending;
 };
 
-struct guest {
+struct pending_conn {
 	struct list_head node;
 	struct socket *sock;		/* NULL: somebody else has it */
 	struct srn_handshake request;
@@ -46,27 +46,27 @@ struct guest {
 static LIST_HEAD(listeners);
 static DEFINE_MUTEX(listeners_mutex);
 
-static void guest_leaves(struct srn_raw_listener *l, struct guest *g)
+static void drop_pending(struct srn_raw_listener *l, struct pending_conn *c)
 {
-	list_del(&g->node);
-	l->num_guests--;
-	if (g->sock) {
-		srn_sock_unhook(g->sock->sk);
-		srn_sock_abort(g->sock);
+	list_del(&c->node);
+	l->num_pending--;
+	if (c->sock) {
+		srn_sock_unhook(c->sock->sk);
+		srn_sock_abort(c->sock);
 	}
-	srn_handshake_exit(&g->request);
-	kfree(g);
+	srn_handshake_exit(&c->request);
+	kfree(c);
 }
 
-static void guests_leave(struct srn_raw_listener *l)
+static void drop_all_pending(struct srn_raw_listener *l)
 {
-	struct guest *g, *next;
+	struct pending_conn *c, *next;
 
-	list_for_each_entry_safe(g, next, &l->guests, node)
-		guest_leaves(l, g);
+	list_for_each_entry_safe(c, next, &l->pending, node)
+		drop_pending(l, c);
 }
 
-static void guest_spoke(struct sock *sk)
+static void pending_spoke(struct sock *sk)
 {
 	struct srn_raw_listener *l;
 
@@ -77,17 +77,17 @@ static void guest_spoke(struct sock *sk)
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-static struct guest *new_guest(struct socket *sock)
+static struct pending_conn *new_pending(struct socket *sock)
 {
-	struct guest *g = kzalloc(sizeof(*g), GFP_KERNEL);
+	struct pending_conn *c = kzalloc(sizeof(*c), GFP_KERNEL);
 
-	if (!g || srn_handshake_init(&g->request, GFP_KERNEL)) {
-		kfree(g);
+	if (!c || srn_handshake_init(&c->request, GFP_KERNEL)) {
+		kfree(c);
 		return NULL;
 	}
-	g->sock = sock;
-	g->deadline = jiffies + REQUEST_TIMEOUT;
-	return g;
+	c->sock = sock;
+	c->deadline = jiffies + REQUEST_TIMEOUT;
+	return c;
 }
 
 static void refuse(struct srn_raw_listener *l, const char *reason)
@@ -102,67 +102,67 @@ static void refuse(struct srn_raw_listener *l, const char *reason)
  * Its socket is charged to nobody until a queue pair takes it. Its request may have come already;
  * the work looks once more before it ends.
  */
-static void guest_comes(struct srn_acceptor *a, struct socket *sock)
+static void add_pending(struct srn_acceptor *a, struct socket *sock)
 {
 	static const struct srn_sock_hooks hooks = {
-		.data_ready = guest_spoke, .state_change = guest_spoke,
+		.data_ready = pending_spoke, .state_change = pending_spoke,
 	};
 	struct srn_raw_listener *l = container_of(a, struct srn_raw_listener, acceptor);
-	struct guest *g = new_guest(sock);
+	struct pending_conn *c = new_pending(sock);
 
-	if (!g) {
+	if (!c) {
 		refuse(l, "no memory");
 		srn_sock_abort(sock);
 		return;
 	}
-	list_add_tail(&g->node, &l->guests);
-	if (++l->num_guests > MAX_GUESTS) {
+	list_add_tail(&c->node, &l->pending);
+	if (++l->num_pending > MAX_PENDING) {
 		refuse(l, "too many have made no request");
-		guest_leaves(l, list_first_entry(&l->guests, struct guest, node));
+		drop_pending(l, list_first_entry(&l->pending, struct pending_conn, node));
 	}
 	srn_sock_hook(sock->sk, &hooks, l);
 }
 
-/* Return: jiffies until the guest has to be looked at again; 0 if it is done with. */
-static unsigned long serve(struct srn_raw_listener *l, struct guest *g)
+/* Return: jiffies until the connection has to be looked at again; 0 if it is done with. */
+static unsigned long serve(struct srn_raw_listener *l, struct pending_conn *c)
 {
 	unsigned long now = jiffies, left;
 	const char *reason = NULL;
 	int ret;
 
-	left = time_before(now, g->deadline) ? g->deadline - now : 0;
+	left = time_before(now, c->deadline) ? c->deadline - now : 0;
 	/* A request that is complete already is not read any more. */
-	ret = srn_handshake_read(&g->request, g->sock, false);
+	ret = srn_handshake_read(&c->request, c->sock, false);
 	if (ret == -EAGAIN && left)
 		return left;
 	if (ret) {
 		refuse(l, srn_handshake_no_request(ret));
 		return 0;
 	}
-	srn_sock_unhook(g->sock->sk);
-	ret = l->offer(l->dev, g->sock, &g->request, &reason);
+	srn_sock_unhook(c->sock->sk);
+	ret = l->offer(l->dev, c->sock, &c->request, &reason);
 	/* It waits without callbacks. If the peer resets it meanwhile, nobody can take it. */
 	if (ret == -EAGAIN && left)
 		return BUSY_DELAY;
 	if (ret)
 		refuse(l, reason);
 	else
-		g->sock = NULL;
+		c->sock = NULL;
 	return 0;
 }
 
-static void serve_guests(struct srn_raw_listener *l)
+static void serve_pending(struct srn_raw_listener *l)
 {
 	unsigned long delay = 0, again;
-	struct guest *g, *next;
+	struct pending_conn *c, *next;
 
-	srn_acceptor_run(&l->acceptor, guest_comes);
-	list_for_each_entry_safe(g, next, &l->guests, node) {
-		again = serve(l, g);
+	srn_acceptor_run(&l->acceptor, add_pending);
+	list_for_each_entry_safe(c, next, &l->pending, node) {
+		again = serve(l, c);
 		if (again)
 			delay = min_not_zero(delay, again);
 		else
-			guest_leaves(l, g);
+			drop_pending(l, c);
 	}
 	/* It may be queued for an earlier time already. */
 	if (delay)
@@ -177,7 +177,7 @@ static void listener_work(struct work_struct *work)
 	unsigned int noio = memalloc_noio_save();
 
 	if (!READ_ONCE(l->closing))
-		serve_guests(l);
+		serve_pending(l);
 	memalloc_noio_restore(noio);
 }
 
@@ -196,7 +196,7 @@ static struct srn_raw_listener *new_listener(struct srn_device *dev,
 	l->offer = offer;
 	l->acceptor.wq = dev->raw_wq;
 	INIT_DELAYED_WORK(&l->acceptor.work, listener_work);
-	INIT_LIST_HEAD(&l->guests);
+	INIT_LIST_HEAD(&l->pending);
 	ret = srn_acceptor_open(&l->acceptor, dev->net, (struct sockaddr *)&l->address, true,
 				BACKLOG);
 	if (ret) {
@@ -277,15 +277,15 @@ struct srn_raw_listener *srn_raw_listener_get(struct srn_device *dev,
 
 static void close_listener(struct srn_raw_listener *l)
 {
-	struct guest *g;
+	struct pending_conn *c;
 
 	WRITE_ONCE(l->closing, true);
 	srn_acceptor_close(&l->acceptor);
-	list_for_each_entry(g, &l->guests, node)
-		srn_sock_unhook(g->sock->sk);
-	/* A guest may have queued it meanwhile. */
+	list_for_each_entry(c, &l->pending, node)
+		srn_sock_unhook(c->sock->sk);
+	/* A connection may have queued it meanwhile. */
 	cancel_delayed_work_sync(&l->acceptor.work);
-	guests_leave(l);
+	drop_all_pending(l);
 	kfree(l);
 }
 

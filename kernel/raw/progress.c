@@ -32,7 +32,7 @@ static void waiting(struct srn_raw *raw)
 		srn_raw_queue(raw, CHECK_PERIOD);
 }
 
-static void look(struct srn_raw *raw)
+static void look_at(struct srn_raw *raw)
 {
 	srn_raw_attempt_go_on(raw);
 	if ((raw->state == SRN_RAW_WAITING || READ_ONCE(raw->gone)) &&
@@ -54,7 +54,7 @@ void srn_raw_progress(struct work_struct *work)
 	unsigned int noio = memalloc_noio_save();
 
 	if (srn_worker_lock_try(&raw->lock)) {
-		look(raw);
+		look_at(raw);
 		srn_raw_unlock(raw);
 	}
 	memalloc_noio_restore(noio);

@@ -81,6 +81,8 @@ bool srn_batch_put_atomic(struct srn_tx_batch *b)
  * @b: batch with room for it
  * @mem: region, or NULL for memory that needs no reference
  *
+ * srn_batch_append_of() then adds its pieces.
+ *
  * Context: any.
  */
 void srn_batch_refer(struct srn_tx_batch *b, struct srn_mem *mem)
@@ -88,7 +90,7 @@ void srn_batch_refer(struct srn_tx_batch *b, struct srn_mem *mem)
 	if (!mem || (b->num_mems && b->mems[b->num_mems - 1] == mem))
 		return;
 	kref_get(&mem->ref);
-	b->mem_at[b->num_mems] = b->bytes;
+	b->mem_end[b->num_mems] = b->bytes;
 	b->mems[b->num_mems++] = mem;
 }
 
@@ -107,12 +109,12 @@ bool srn_batch_refers(const struct srn_tx_batch *b, const struct srn_mem *mem)
 	return false;
 }
 
-/* Return: index of the first region of which bytes may be left; those before it may be gone. */
+/* Return: index of the first region of which bytes are left; those before it may be gone. */
 static u32 first_left(const struct srn_tx_batch *b)
 {
 	u32 sent = b->bytes - iov_iter_count(&b->iter), i = 0;
 
-	while (i + 1 < b->num_mems && b->mem_at[i + 1] <= sent)
+	while (i < b->num_mems && b->mem_end[i] <= sent)
 		i++;
 	return i;
 }

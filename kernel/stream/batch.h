@@ -30,7 +30,7 @@ struct mem_cgroup;
  * @payer: cgroup to which the batch is charged; NULL: the kernel's
  * @iter: what is left of @iov to be pushed
  * @mems: regions that @iov refers to, each with a reference, in the order of their bytes
- * @mem_at: how many bytes come before those of each region
+ * @mem_end: where the last byte of each region ends, counted from the beginning of the batch
  * @iov: pieces: headers, trailers and copied payload in @buf, other payload in place
  * @buf: linear memory
  *
@@ -46,7 +46,7 @@ struct srn_tx_batch {
 	struct mem_cgroup *payer;
 	struct iov_iter iter;
 	struct srn_mem *mems[SRN_BATCH_MEMS];
-	u32 mem_at[SRN_BATCH_MEMS];
+	u32 mem_end[SRN_BATCH_MEMS];
 	struct kvec iov[SRN_BATCH_IOV];
 	u8 buf[SRN_BATCH_BUF];
 };
@@ -61,6 +61,15 @@ static inline void srn_batch_append(struct srn_tx_batch *b, void *data, u32 len)
 	else
 		b->iov[b->num_iov++] = (struct kvec){ .iov_base = data, .iov_len = len };
 	b->bytes += len;
+}
+
+/* Add a piece that lies in the region referred to last; or, if @mem is NULL, in none. */
+static inline void srn_batch_append_of(struct srn_tx_batch *b, const struct srn_mem *mem,
+				       void *data, u32 len)
+{
+	srn_batch_append(b, data, len);
+	if (mem)
+		b->mem_end[b->num_mems - 1] = b->bytes;
 }
 
 /* Reserve room in the linear buffer, which becomes the next piece. */

@@ -11,7 +11,7 @@
 #include "worker.h"
 
 static DEFINE_HASHTABLE(offers, 8);
-static DEFINE_SPINLOCK(offers_lock);	/* before the locks of the ends */
+static DEFINE_SPINLOCK(offers_lock);
 
 /**
  * srn_direct_offer - let a peer in this kernel find a stream

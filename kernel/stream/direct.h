@@ -11,8 +11,9 @@
  * (srn_direct_move()). When the receiver has come to that message it opens its end and lets the
  * transmitter go on (srn_direct_open()). So nothing overtakes what TCP has.
  *
- * Lock order: socket lock, sk_callback_lock, lock of an end, then the locks of the layer above and
- * the lock of the pair, which is a leaf. Nobody takes the locks of both ends at once.
+ * Lock order: socket lock, sk_callback_lock, offers_lock, lock of an end, then the locks of the
+ * layer above and the lock of the pair, which is a leaf. Nobody takes the locks of both ends at
+ * once.
  */
 #ifndef SRN_DIRECT_H
 #define SRN_DIRECT_H

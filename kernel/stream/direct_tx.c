@@ -111,7 +111,7 @@ int srn_direct_tx(struct srn_stream *s, enum srn_tx_verdict *verdict)
 	else if (peer)
 		ret = -EAGAIN;
 	if (ret == -ENOMEM) {
-		/* It gets the memory, and opens its end again. */
+		/* The peer gets the memory, and opens its end again. */
 		to->open = false;
 		srn_rx_segment_starves(peer);
 		ret = -EAGAIN;

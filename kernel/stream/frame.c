@@ -53,7 +53,7 @@ static int add_payload(struct srn_stream *s, struct srn_tx_msg *msg, u32 len, bo
 				*crc = crc32c(*crc, to, n);
 		} else {
 			srn_batch_refer(b, msg->source.held);
-			srn_batch_append(b, data, n);
+			srn_batch_append_of(b, msg->source.held, data, n);
 		}
 		msg->source.offset += n;
 		len -= n;
@@ -230,7 +230,7 @@ static int build_continuations(struct srn_stream *s, struct srn_tx_msg *msg,
 				msg->source.offset += piece;
 			}
 			n = min(piece, need);
-			srn_batch_append(b, data, n);
+			srn_batch_append_of(b, msg->source.held, data, n);
 			data += n;
 			piece -= n;
 		}

@@ -150,10 +150,12 @@ static void starve(struct srn_stream *s, enum srn_fpdu_event_type type)
 	/* The first time it may be enough that a worker can sleep in order to get memory. */
 	unsigned long delay = 0;
 
-	if (s->rx_starved)
-		delay = s->rx_held ? HELD_RETRY_DELAY : SRN_RETRY_DELAY;
-	else
+	if (!s->rx_starved) {
 		srn_count(s->counters, SRN_COUNT_RX_NO_MEMORY);
+		s->rx_retry = 0;
+	} else {
+		delay = s->rx_held ? HELD_RETRY_DELAY : srn_stream_retry_delay(&s->rx_retry);
+	}
 	s->rx_starved = true;
 	s->rx_event = type;
 	srn_worker_receive(s, delay);

@@ -22,8 +22,10 @@ static_assert(sizeof(struct srn_tx_batch) <= SRN_BATCH_SIZE);
 
 enum spare { SPARE_SOFTIRQ, SPARE_PROCESS, SPARE_GIVEN, SPARE_KINDS };
 
+/* Only the payers may be looked at from another CPU, as long as there is a batch. */
 struct spares {
 	struct srn_tx_batch *of[SPARE_KINDS];
+	const struct mem_cgroup *payers[SPARE_KINDS];
 };
 
 static DEFINE_PER_CPU(struct spares, spares);
@@ -56,7 +58,17 @@ static void free_batch(struct srn_tx_batch *b)
 
 static void put_spare(struct srn_tx_batch *b, enum spare kind)
 {
-	free_batch(this_cpu_xchg(spares.of[kind], b));
+	/* Softirq does not come between the two. */
+	local_bh_disable();
+	this_cpu_write(spares.payers[kind], b->payer);
+	b = this_cpu_xchg(spares.of[kind], b);
+	local_bh_enable();
+	free_batch(b);
+}
+
+static bool usable(const struct srn_tx_batch *b, const struct mem_cgroup *payer)
+{
+	return b->payer == payer && page_ref_count(virt_to_page(b)) == 1;
 }
 
 /* One that a stream of @payer cannot use stays where it is, until it is replaced. */
@@ -64,7 +76,7 @@ static struct srn_tx_batch *take_spare(enum spare kind, struct mem_cgroup *payer
 {
 	struct srn_tx_batch *b = this_cpu_xchg(spares.of[kind], NULL);
 
-	if (!b || (b->payer == payer && page_ref_count(virt_to_page(b)) == 1))
+	if (!b || usable(b, payer))
 		return b;
 	put_spare(b, kind);
 	return NULL;
@@ -107,12 +119,23 @@ struct transfer {
 	struct srn_tx_batch *b;
 };
 
-/* On the CPU that has it: nobody else may touch its spares. */
+/* On the CPU that has it, in an interrupt: nobody else may touch its spares. */
 static void hand_over(void *arg)
 {
 	struct transfer *t = arg;
+	struct srn_tx_batch *b = this_cpu_read(spares.of[t->kind]);
 
-	t->b = take_spare(t->kind, t->payer);
+	if (!b || !usable(b, t->payer))
+		return;
+	this_cpu_write(spares.of[t->kind], NULL);
+	t->b = b;
+}
+
+/* Do not interrupt a CPU that has nothing for this payer. */
+static bool may_have(int cpu, const struct transfer *t)
+{
+	return READ_ONCE(per_cpu(spares, cpu).of[t->kind]) &&
+	       READ_ONCE(per_cpu(spares, cpu).payers[t->kind]) == t->payer;
 }
 
 /**
@@ -133,7 +156,7 @@ struct srn_tx_batch *srn_spare_take_from_others(struct mem_cgroup *payer)
 
 	for_each_online_cpu(cpu) {
 		for (t.kind = 0; t.kind < SPARE_KINDS; t.kind++) {
-			if (READ_ONCE(per_cpu(spares, cpu).of[t.kind]))
+			if (may_have(cpu, &t))
 				smp_call_function_single(cpu, hand_over, &t, true);
 			if (!t.b)
 				continue;

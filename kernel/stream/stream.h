@@ -24,8 +24,7 @@
  * End. The engines report an end with ->ended (any context); the layer above then
  * calls srn_stream_halt() and srn_stream_stop() from process context.
  *
- * Lock order: socket lock, sk_callback_lock, lock of a direct end, then the locks of the layer
- * above.
+ * Lock order: as in direct.h.
  */
 #ifndef SRN_STREAM_H
 #define SRN_STREAM_H
@@ -152,7 +151,7 @@ struct srn_stream_params {
 	bool tx_markers;	/* the peer wants to receive markers */
 	bool rx_markers;	/* we want to receive markers */
 	enum srn_tx_hold hold_tx;
-	bool process;		/* the consumer is a process: no sender helps to free memory */
+	bool process;		/* the consumer is a process: nobody sends to write memory back */
 	bool large_fpdus;	/* may exceed a TCP segment, if tx_markers is off */
 };
 
@@ -210,6 +209,8 @@ struct srn_stream {
 	bool rx_segment_waits;		/* @rx_starved is about a segment that the peer has */
 	bool rx_memory_came;		/* a worker has got the memory for that */
 	bool tx_brief;			/* the tasklet runs on the stack of a caller */
+	u16 tx_retry;			/* jiffies that it waited last for memory, or 0 */
+	u16 rx_retry;			/* the same of the receiver */
 	struct srn_direct *direct;	/* a peer in this kernel, or an offer; NULL: none */
 };
 
@@ -232,7 +233,15 @@ void srn_stream_drain(struct srn_stream *s);
 void srn_stream_halt(struct srn_stream *s);
 struct socket *srn_stream_stop(struct srn_stream *s, const struct srn_tx_last *last);
 
-/* How long to wait before memory that was short is asked for again. */
-#define SRN_RETRY_DELAY	msecs_to_jiffies(10)
+/*
+ * How long to wait before memory that was short is asked for again: 10 ms at first, then twice as
+ * long each time. A cgroup that is full may have thousands of streams. @last begins as 0. Return:
+ * jiffies.
+ */
+static inline u16 srn_stream_retry_delay(u16 *last)
+{
+	*last = *last ? min(2 * *last, HZ / 4) : max(HZ / 100, 1);
+	return *last;
+}
 
 #endif /* SRN_STREAM_H */

@@ -270,6 +270,7 @@ static enum round_result tx_rounds(struct srn_stream *s, int *left, bool may_sle
 static void tx_run(struct srn_stream *s, int left, bool may_sleep)
 {
 	enum round_result result;
+	int first = left - 1;
 
 	do {
 		/* A full barrier: the work that an earlier kick announced is seen from here on. */
@@ -277,9 +278,12 @@ static void tx_run(struct srn_stream *s, int left, bool may_sleep)
 		result = tx_rounds(s, &left, may_sleep);
 		if (result != ROUND_STOP) {
 			s->ops->tx_deferred(s);
+			/* There was memory for other rounds: this is not the same shortage. */
+			if (left != first)
+				s->tx_retry = 0;
 			/* The worker inherits the role. */
-			queue_delayed_work(srn_tx_wq, &s->tx_work,
-					   result == ROUND_NO_MEMORY ? SRN_RETRY_DELAY : 0);
+			queue_delayed_work(srn_tx_wq, &s->tx_work, result == ROUND_NO_MEMORY ?
+					   srn_stream_retry_delay(&s->tx_retry) : 0);
 			return;
 		}
 	} while (atomic_cmpxchg(&s->tx_role, SRN_TX_TAKEN, SRN_TX_FREE) != SRN_TX_TAKEN);

@@ -13,7 +13,7 @@
  *   here is for the user to read, and it is never read back. What it reads from
  *   here is untrusted: it is masked, its distance is checked, and each entry is
  *   copied once before it is looked at.
- * - Lines written by different sides are on different cache lines.
+ * - Words that different sides write are on different cache lines.
  *
  * Compatibility: structures grow only at their end, a new meaning gets a bit in
  * SRN_FEATURE_*, and SRN_ABI_VERSION stays as it is. When a context is opened each
@@ -188,8 +188,8 @@ enum srn_wr_opcode {
 	SRN_WR_READ_WITH_INV = 4,	/* kernel consumers only */
 	SRN_WR_LOCAL_INV = 5,
 	SRN_WR_REG_MR = 6,		/* kernel consumers only */
+	SRN_WR_SEND_WITH_IMM = 7,	/* in no RFC, between softrnics only */
 	/* RFC 7306 */
-	SRN_WR_SEND_WITH_IMM = 7,
 	SRN_WR_WRITE_WITH_IMM = 8,
 	SRN_WR_FETCH_ADD = 9,
 	SRN_WR_CMP_SWAP = 10,
@@ -250,6 +250,8 @@ struct srn_recv_wqe {
 /*
  * Values of srn_qp_ctrl.state, a hint for the provider: before CONNECTED a send
  * is refused with EINVAL without a system call; a receive may always be posted.
+ * A queue pair of rdma_cm gets there with its connection. One that is brought up
+ * by hand gets there with RTS, perhaps before its peer is there.
  */
 enum srn_qp_hint {
 	SRN_QP_IDLE = 0,

@@ -266,6 +266,7 @@ u32 srn_rdmap_put_terminate(u8 *out, struct srn_term_code code, const u8 *offend
  */
 int srn_rdmap_get_terminate(const u8 *bytes, u32 len, struct srn_terminate *t)
 {
+	struct srn_wire_read_request request;
 	u8 header[SRN_MAX_HEADER] = {};
 	u32 need = 4, header_len;
 
@@ -287,5 +288,10 @@ int srn_rdmap_get_terminate(const u8 *bytes, u32 len, struct srn_terminate *t)
 	memcpy(header, bytes + 4, header_len);
 	srn_rdmap_get_header(header, &t->header);
 	t->has_header = true;
+	t->has_read = bytes[2] & SRN_TERM_HAS_RDMAP && t->header.opcode == SRN_OP_READ_REQUEST;
+	if (t->has_read) {
+		memcpy(&request, bytes + 4 + header_len, sizeof(request));
+		t->sink_stag = be32_to_cpu(request.sink_stag);
+	}
 	return 0;
 }

@@ -190,6 +190,8 @@ struct srn_terminate {
 	struct srn_term_code code;
 	bool has_header;		/* @header is the DDP header at fault */
 	struct srn_rdmap_header header;
+	bool has_read;			/* @sink_stag is that of the Read Request at fault */
+	u32 sink_stag;
 };
 
 void srn_rdmap_put_tagged(struct srn_wire_tagged *w, enum srn_rdmap_opcode op, u32 stag, u64 to,

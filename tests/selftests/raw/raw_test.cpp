@@ -102,17 +102,19 @@ public:
     static constexpr int access =
         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
-    explicit end(const device& dev, std::uint32_t psn = 7, ibv_srq* shared = nullptr)
+    explicit end(const device& dev, std::uint32_t psn = 7, ibv_srq* shared = nullptr,
+                 std::uint32_t depth = 16)
         : dev_(&dev),
           psn_(psn),
           shared_(shared),
-          completions_(ibv_create_cq(dev.context(), 64, nullptr, nullptr, 0)),
+          completions_(
+              ibv_create_cq(dev.context(), static_cast<int>(4 * depth), nullptr, nullptr, 0)),
           memory_(size),
           region_(ibv_reg_mr(dev.domain(), memory_.data(), size, access)) {
         ibv_qp_init_attr init{};
         init.send_cq = init.recv_cq = completions_.get();
         init.srq = shared;
-        init.cap = {.max_send_wr = 16,
+        init.cap = {.max_send_wr = depth,
                     .max_recv_wr = 16,
                     .max_send_sge = 1,
                     .max_recv_sge = 1,
@@ -492,6 +494,30 @@ TEST_F(Raw, ASendWaitsForItsReceiveAsOftenAsItMay) {
             EXPECT_GE(clock_type::now() - start, timer == 31 ? 3440ms : 100ms);
         }
     }
+}
+
+// More waits at either end than it keeps, and each has to tell the other one. One of them fails
+// with the status that says why; the other one may learn of the end first.
+TEST_F(Raw, BothEndsRefuseEachOther) {
+    constexpr std::uint32_t depth = 512;
+    end a(dev, 7, nullptr, depth), b(dev, 7, nullptr, depth);
+    for (end* e : {&a, &b}) {
+        e->rnr_timer = 1;
+        e->rnr_retry = 0;
+    }
+    ASSERT_NO_FATAL_FAILURE(bring_up(a, b));
+    for (std::uint64_t id = 1; id <= depth; ++id) {
+        for (end* e : {&a, &b}) {
+            // Whoever is quicker may have ended it.
+            if (e->post(IBV_WR_SEND, id) != 0) {
+                ASSERT_EQ(e->query().qp_state, IBV_QPS_ERR);
+            }
+        }
+    }
+    const auto wc = a.completion();
+    const auto other = wc && wc->status == IBV_WC_RNR_RETRY_EXC_ERR ? wc : b.completion();
+    ASSERT_TRUE(other);
+    EXPECT_EQ(other->status, IBV_WC_RNR_RETRY_EXC_ERR) << ibv_wc_status_str(other->status);
 }
 
 // The next receive is for a queue pair that still waits.

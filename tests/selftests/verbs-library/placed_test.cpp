@@ -216,6 +216,41 @@ TEST_F(Placed, AWriteThatIsRefusedSaysSo) {
     expect_status(next(ends.client.send_cq()), 3, IBV_WC_WR_FLUSH_ERR);
 }
 
+// What nobody waits for is flushed like the rest.
+TEST_F(Placed, UnsignaledWorkBehindARefusedWriteIsFlushed) {
+    pair ends = connect();
+    const softrnic::buffer from =
+        must(softrnic::buffer::create(ends.client.domain(), 8, access::none));
+    const softrnic::buffer to = must(softrnic::buffer::create(ends.server.domain(), 8, rights));
+    softrnic::remote_slice beyond = to.remote();
+    beyond.addr += 8;
+    softrnic::send_batch batch;
+    batch.write(from.sub(0, 8), beyond, {.id = 1});
+    batch.write(from.sub(0, 8), to.remote(), {.id = 2, .flags = send_flag::none});
+    batch.write(from.sub(0, 8), to.remote(), {.id = 3});
+    must(batch.post(ends.client.qp().native()));
+    expect_status(next(ends.client.send_cq()), 1, IBV_WC_REM_ACCESS_ERR);
+    expect_status(next(ends.client.send_cq()), 2, IBV_WC_WR_FLUSH_ERR);
+    expect_status(next(ends.client.send_cq()), 3, IBV_WC_WR_FLUSH_ERR);
+}
+
+// A mistake does not take away what was sent before it and has been received.
+TEST_F(Placed, ASendBeforeABadRequestCompletes) {
+    pair ends = connect();
+    must(ends.server.qp().recv(softrnic::no_slices, 11));
+    const softrnic::buffer from =
+        must(softrnic::buffer::create(ends.client.domain(), 8, access::none));
+    softrnic::local_slice wrong = from.sub(0, 8);
+    wrong.lkey ^= 1;
+    softrnic::send_batch batch;
+    batch.send(softrnic::no_slices, {.id = 1});
+    batch.send(wrong, {.id = 2});
+    must(batch.post(ends.client.qp().native()));
+    expect_good(next(ends.server.recv_cq()), 11, IBV_WC_RECV);
+    expect_good(next(ends.client.send_cq()), 1, IBV_WC_SEND);
+    expect_status(next(ends.client.send_cq()), 2, IBV_WC_LOC_PROT_ERR);
+}
+
 // Whoever closes first tells the other end before that what it has received.
 TEST_F(Placed, BothEndsCloseAtOnce) {
     for (int i = 0; i < 20; ++i) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // ibv_rereg_mr(): a region gets other memory, rights or another domain.
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <vector>
@@ -85,6 +87,34 @@ TEST_F(Reregistration, FewerRights) {
     EXPECT_EQ(remote().rkey, old.rkey);
     expect_refused(old);
     expect_untouched(first);
+}
+
+// It is the memory that was registered, not what the process has at the address now.
+TEST_F(Reregistration, TheMemoryStaysWhereverItIsMapped) {
+    constexpr std::size_t length = 8192;
+    constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    auto map = [](void* at, int how) {
+        return static_cast<std::byte*>(
+            mmap(at, length, PROT_READ | PROT_WRITE, flags | how, -1, 0));
+    };
+    std::byte* there = map(nullptr, 0);
+    std::byte* elsewhere = map(nullptr, 0);
+    ibv_mr* made = ibv_reg_mr(ends.server.domain().native(), there, size, open_access);
+    ASSERT_NE(made, nullptr);
+    region = softrnic::mr::adopt(made);
+    ASSERT_EQ(mremap(there, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, elsewhere), elsewhere);
+    ASSERT_EQ(map(there, MAP_FIXED_NOREPLACE), there);
+    ASSERT_EQ(
+        rereg(IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, open_access & ~IBV_ACCESS_REMOTE_READ),
+        0);
+    write(remote());
+    EXPECT_TRUE(std::equal(m.begin(), m.end(), elsewhere));
+    EXPECT_TRUE(std::all_of(there, there + size, [](std::byte b) { return b == std::byte{}; }));
+    // Also where the address is not mapped any more.
+    munmap(there, length);
+    EXPECT_EQ(rereg(IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, open_access), 0);
+    must(region.close());
+    munmap(elsewhere, length);
 }
 
 TEST_F(Reregistration, MoreRights) {

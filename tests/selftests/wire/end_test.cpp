@@ -146,6 +146,21 @@ TEST(ReadUnderWay, rfc5040_4_8_an_error_of_something_else) {
     expect_read_fails({2, 0, 2}, term_headers::none, IBV_WC_WR_FLUSH_ERR);
 }
 
+// The other one may be good, and its response is under way.
+TEST(ReadUnderWay, rfc5040_4_8_names_the_request_at_fault) {
+    session s;
+    for (const std::uint64_t id : {5U, 6U, 7U})
+        must(s.end.qp().read(arena::get().inbox(0, 8), {.addr = 1, .rkey = 2}, {.id = id}));
+    std::vector<segment> requests;
+    for (int i = 0; i < 3; ++i) requests.push_back(s.wire.read_segment());
+    s.wire.send(
+        make_terminate(terminate_payload({0, 1, 1}, term_headers::ddp_and_rdmap, requests[1])));
+    s.expect_status(5, IBV_WC_WR_FLUSH_ERR);
+    s.expect_status(6, IBV_WC_REM_ACCESS_ERR);
+    s.expect_status(7, IBV_WC_WR_FLUSH_ERR);
+    s.expect_failed(IBV_EVENT_QP_FATAL, 1);
+}
+
 // TCP stops at an urgent byte, and MPA has no use for one: no stall, and no end in good order.
 TEST(Urgent, rfc5044_8_ends_the_stream) {
     session s;
@@ -263,6 +278,22 @@ TEST(Terminated, rfc5040_7_1_by_an_error_of_the_verbs_side) {
     s.expect_terminate(bare<0, 0, 0>());
     s.expect_status(3, IBV_WC_SUCCESS);
     s.expect_status(4, IBV_WC_LOC_PROT_ERR);
+    s.expect_failed(IBV_EVENT_QP_FATAL, 1);
+}
+
+// A Read that was posted before the mistake is complete first, however long the peer takes.
+TEST(Terminated, rfc5040_7_1_when_an_earlier_read_has_been_answered) {
+    session s;
+    softrnic::local_slice wrong = arena::get().outbox(pattern(9));
+    wrong.lkey ^= 1;
+    must(s.end.qp().read(arena::get().inbox(0, 8), {.addr = 1, .rkey = 2}, {.id = 3}));
+    must(s.end.qp().send(wrong, {.id = 4}));
+    const read_request r = decode_read_request(s.wire.read_segment().payload);
+    std::this_thread::sleep_for(2 * moment);
+    s.wire.send(make_read_response(r.sink_stag, r.sink_to, pattern(8)));
+    s.expect_status(3, IBV_WC_SUCCESS);
+    s.expect_status(4, IBV_WC_LOC_PROT_ERR);
+    s.expect_terminate(bare<0, 0, 0>());
     s.expect_failed(IBV_EVENT_QP_FATAL, 1);
 }
 

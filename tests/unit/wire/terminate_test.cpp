@@ -115,6 +115,19 @@ TEST(GetTerminate, CodeOnly) {
     EXPECT_FALSE(t.has_header);
 }
 
+TEST(GetTerminate, NamesTheReadRequest) {
+    srn_terminate t;
+    const srn_wire_read_request rreq = read_request();
+    ASSERT_EQ(decode(terminate({SRN_LAYER_RDMAP, SRN_RDMAP_REMOTE_PROTECTION, SRN_PROT_ACCESS},
+                               untagged_offender, &rreq),
+                     &t),
+              0);
+    EXPECT_TRUE(t.has_read);
+    EXPECT_EQ(t.sink_stag, 0x21222324U);
+    ASSERT_EQ(decode({0x21, 0xfe, 0, 0}, &t), 0);
+    EXPECT_FALSE(t.has_read);
+}
+
 TEST(GetTerminate, IgnoresReservedBits) {
     srn_terminate t;
     ASSERT_EQ(decode({0xff, 0xff, 0x1f, 0xff}, &t), 0);
