@@ -58,7 +58,7 @@ enum srn_tx_verdict srn_local_op_execute(struct srn_qp *qp, struct srn_send *sen
 		return SRN_TX_FLUSH;
 	status = execute(qp, send);
 	/* What was posted before a request that fails is sent and completed first. */
-	if (status != IB_WC_SUCCESS && !flushed)
+	if (status != IB_WC_SUCCESS && (!flushed || qp->sq.sent != qp->sq.next))
 		return SRN_TX_FLUSH;
 	if (status != IB_WC_SUCCESS && !srn_requests_all_complete(qp))
 		return SRN_TX_WAIT;

@@ -158,7 +158,7 @@ enum srn_tx_verdict srn_requester_next(struct srn_qp *qp, struct srn_tx_msg *msg
 	status = srn_fetch_check(qp, send);
 	if (status != IB_WC_SUCCESS) {
 		/* What was posted before the bad request is sent and completed first. */
-		if (!flushed)
+		if (!flushed || sq->sent != sq->next)
 			return SRN_TX_FLUSH;
 		if (!srn_requests_all_complete(qp))
 			return SRN_TX_WAIT;

@@ -56,7 +56,8 @@ bool srn_requests_wait(struct srn_qp *qp, u32 limit)
  * srn_requests_all_complete - is all complete that was posted before the request at sq.next?
  * @qp: queue pair
  *
- * Context: the active transmitter, nothing waits in a batch.
+ * Context: the active transmitter; all that was posted before has been sent, or executed, so that
+ * only the receiver can complete more.
  *
  * Return: true if it is; else the transmitter is kicked when the receiver has completed more.
  */

@@ -235,8 +235,8 @@ struct socket *srn_stream_stop(struct srn_stream *s, const struct srn_tx_last *l
 
 /*
  * How long to wait before memory that was short is asked for again: 10 ms at first, then twice as
- * long each time. A cgroup that is full may have thousands of streams. @last begins as 0. Return:
- * jiffies.
+ * long each time. A cgroup that is full may have thousands of streams. @last is 0 when a shortage
+ * begins, as far as its owner knows that it is another one. Return: jiffies.
  */
 static inline u16 srn_stream_retry_delay(u16 *last)
 {

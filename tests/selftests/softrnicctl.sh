@@ -114,6 +114,7 @@ test_links()
 	refused "add: the network device has a link" 1 'srn0 on v0 already' add srnx v0
 	if_module rdma_rxe "add: another driver's name" refused_with 1 'File exists' add "$OTHER" d0
 	run_check "add: another name of the network device" other_name
+	refused "enable: lo" 1 'softrnicctl add srnx lo' enable srnx lo
 	refused "add: no name for a link" 2 'no link can be called "../x"' add ../x d0
 	refused "add: no name for a network device" 2 'no network device can be called' add srnx a/b
 	ip link add ipip1 type ipip local 10.3.0.1 remote 10.3.0.2

@@ -82,6 +82,45 @@ void Window::expect_bind_refused(softrnic::connection& end) {
     expect_broken(end);
 }
 
+// What needs no message is complete before the request behind it fails, though it was the last
+// thing that the transmitter did.
+TEST_F(Window, ABadRequestBehindAnInvalidation) {
+    for (const bool local : {false, true}) {
+        SCOPED_TRACE(local);
+        pair own = connect_pair();
+        const softrnic::memory_window bound =
+            must(softrnic::memory_window::create(own.client.domain()));
+        const softrnic::buffer there =
+            must(softrnic::buffer::create(own.client.domain(), size, bindable));
+        const std::uint32_t key = bound.next_rkey();
+        must(own.client.qp().bind(bound, key, {there.region(), 0, size}, access::remote_read,
+                                  {.id = 1}));
+        expect_good(next(own.client.send_cq()), 1, IBV_WC_BIND_MW);
+        ibv_sge wrong{
+            .addr = there.remote().addr, .length = 8, .lkey = there.region().native()->lkey ^ 1};
+        ibv_send_wr second{}, first{}, *bad = nullptr;
+        first.wr_id = 2;
+        first.next = &second;
+        first.opcode = IBV_WR_LOCAL_INV;
+        first.send_flags = IBV_SEND_SIGNALED;
+        first.invalidate_rkey = key;
+        second.wr_id = 3;
+        second.send_flags = IBV_SEND_SIGNALED;
+        if (local) {
+            second.opcode = IBV_WR_LOCAL_INV;
+            second.invalidate_rkey = key;
+        } else {
+            second.opcode = IBV_WR_SEND;
+            second.sg_list = &wrong;
+            second.num_sge = 1;
+        }
+        ASSERT_EQ(ibv_post_send(own.client.qp().native(), &first, &bad), 0);
+        expect_good(next(own.client.send_cq()), 2, IBV_WC_LOCAL_INV);
+        expect_status(next(own.client.send_cq()), 3,
+                      local ? IBV_WC_MW_BIND_ERR : IBV_WC_LOC_PROT_ERR);
+    }
+}
+
 TEST_F(Window, WriteAndReadThroughIt) {
     expect_write_arrives(bind(), 1);
 }

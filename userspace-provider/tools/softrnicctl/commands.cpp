@@ -173,6 +173,11 @@ maybe_problem del(const std::string& name) {
 maybe_problem enable(const std::string& name, const std::string& any_netdev_name) {
     if (maybe_problem bad = check_names(name, any_netdev_name)) return bad;
     const std::string netdev = own_name(any_netdev_name);
+    // systemd has no unit for it that the link's unit could wait for.
+    if (netdev == "lo")
+        return problem{
+            .what = "a link on lo does not come at boot",
+            .mend = "add it in a script of the system's start: softrnicctl add " + name + " lo"};
     const wanted_links wanted = read_link_files(links_folder);
     if (maybe_problem bad = check_free(wanted, name, netdev)) return bad;
     const bool was_there = wanted.named(name) != nullptr;
