@@ -137,7 +137,7 @@ listener_ends()
 # It may give up after so many failures: it is not what is tested.
 rping_again_and_again()
 {
-	while :; do
+	until [[ -e /tmp/rping-may-end ]]; do
 		ip netns exec b rping -s -P -a "$B4" -p 7600
 		sleep 0.1
 	done > /dev/null 2>&1
@@ -162,10 +162,15 @@ early_ones_to_rping()
 	rping_again_and_again &
 	again=$!
 	early_ones || status=1
-	kill "$again"
-	ip netns pids b | xargs -r kill
-	wait "$again" 2> /dev/null
+	touch /tmp/rping-may-end
+	wait_until $((15 * SLOW)) rping_has_ended "$again" || status=1
 	return "$status"
+}
+# One may have been about to start, so this may have to end another one.
+rping_has_ended()
+{
+	ip netns pids b | xargs -r kill
+	! kill -0 "$1" 2> /dev/null
 }
 
 # rping's threads go on with connections that it has freed.
