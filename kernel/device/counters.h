@@ -44,10 +44,10 @@ enum srn_counter {
 	SRN_COUNT_CQ_EVENTS,
 	SRN_COUNT_CQ_OVERFLOWS,
 	SRN_COUNT_REASSEMBLED,		/* FPDUs copied until their CRC was known */
-	SRN_COUNT_RX_NO_MEMORY,		/* an FPDU in pieces, a Read or a kept message had to */
+	SRN_COUNT_RX_NO_MEMORY,		/* receiving had to wait for memory */
 	SRN_COUNT_CRC_ERRORS,
 	SRN_COUNT_ACCESS_ERRORS,	/* peers that named memory that they may not use */
-	SRN_COUNT_NO_RECEIVE,		/* messages that waited first for a receive, or ended us */
+	SRN_COUNT_NO_RECEIVE,		/* a message had no receive, as the first or the only one */
 	SRN_COUNT_VIOLATIONS,		/* all violations for which we ended a connection */
 	SRN_COUNTERS
 };

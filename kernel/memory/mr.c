@@ -22,7 +22,7 @@ static struct srn_mr *mr_alloc(struct ib_pd *pd, enum srn_mem_type type, u32 acc
 
 	if (IS_ERR(mem))
 		return ERR_CAST(mem);
-	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
 	if (!mr) {
 		srn_mem_put(mem);
 		return ERR_PTR(-ENOMEM);
@@ -88,6 +88,7 @@ static int mem_pin(struct srn_mem *mem, u64 start, u64 length, u64 iova, int acc
 	block = ib_umem_find_best_pgsz(umem, GENMASK(30, PAGE_SHIFT), iova);
 	if (!block)
 		return -EINVAL;
+	/* One piece of memory that is mapped often enough has more blocks than can be listed. */
 	mem->blocks = kvcalloc(ib_umem_num_dma_blocks(umem, block), sizeof(u64),
 			       GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!mem->blocks)
@@ -261,7 +262,7 @@ struct ib_mr *srn_mr_alloc(struct ib_pd *pd, enum ib_mr_type type, u32 max_num_s
 	mr = mr_alloc(pd, SRN_MEM_FAST_REG, 0);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	mr->mem->blocks = kvcalloc(max_num_sg, sizeof(u64), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	mr->mem->blocks = kvcalloc(max_num_sg, sizeof(u64), GFP_KERNEL_ACCOUNT);
 	if (mr->mem->blocks) {
 		mr->mem->max_blocks = max_num_sg;
 		ret = mr_publish(mr);

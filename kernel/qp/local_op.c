@@ -52,18 +52,17 @@ static bool touches_batch(struct srn_qp *qp, const struct srn_send *send)
 enum srn_tx_verdict srn_local_op_execute(struct srn_qp *qp, struct srn_send *send,
 					 bool flushed)
 {
+	enum srn_tx_verdict verdict;
 	int status;
 
 	if (!flushed && touches_batch(qp, send))
 		return SRN_TX_FLUSH;
 	status = execute(qp, send);
-	/* What was posted before a request that fails is sent and completed first. */
-	if (status != IB_WC_SUCCESS && (!flushed || qp->sq.sent != qp->sq.next))
-		return SRN_TX_FLUSH;
-	if (status != IB_WC_SUCCESS && !srn_requests_all_complete(qp))
-		return SRN_TX_WAIT;
-	send->status = status;
 	if (status != IB_WC_SUCCESS) {
+		verdict = srn_requests_settle(qp, flushed);
+		if (verdict != SRN_TX_NONE)
+			return verdict;
+		send->status = status;
 		srn_state_fail(qp, IB_EVENT_QP_ACCESS_ERR, &srn_state_local_error,
 			       "local operation failed");
 		return SRN_TX_WAIT;

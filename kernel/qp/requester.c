@@ -144,6 +144,7 @@ static enum srn_tx_verdict tx_work_request(struct srn_qp *qp, struct srn_tx_msg 
 enum srn_tx_verdict srn_requester_next(struct srn_qp *qp, struct srn_tx_msg *msg, bool flushed)
 {
 	struct srn_sq *sq = &qp->sq;
+	enum srn_tx_verdict verdict;
 	struct srn_send *send;
 	int status;
 
@@ -157,11 +158,9 @@ enum srn_tx_verdict srn_requester_next(struct srn_qp *qp, struct srn_tx_msg *msg
 		return SRN_TX_WAIT;
 	status = srn_fetch_check(qp, send);
 	if (status != IB_WC_SUCCESS) {
-		/* What was posted before the bad request is sent and completed first. */
-		if (!flushed || sq->sent != sq->next)
-			return SRN_TX_FLUSH;
-		if (!srn_requests_all_complete(qp))
-			return SRN_TX_WAIT;
+		verdict = srn_requests_settle(qp, flushed);
+		if (verdict != SRN_TX_NONE)
+			return verdict;
 		send->status = status;
 		srn_state_fail(qp, IB_EVENT_QP_FATAL, &srn_state_local_error,
 			       "bad send work request");

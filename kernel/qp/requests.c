@@ -53,24 +53,29 @@ bool srn_requests_wait(struct srn_qp *qp, u32 limit)
 }
 
 /**
- * srn_requests_all_complete - is all complete that was posted before the request at sq.next?
+ * srn_requests_settle - have all complete that was posted before a bad request at sq.next
  * @qp: queue pair
+ * @flushed: nothing waits in a batch
  *
- * Context: the active transmitter; all that was posted before has been sent, or executed, so that
- * only the receiver can complete more.
+ * Context: the active transmitter.
  *
- * Return: true if it is; else the transmitter is kicked when the receiver has completed more.
+ * Return: SRN_TX_NONE if all of it is complete; SRN_TX_FLUSH if it has to be sent first, or was
+ * executed in this round; SRN_TX_WAIT if the peer has to answer first: the transmitter is kicked
+ * when the receiver has completed more.
  */
-bool srn_requests_all_complete(struct srn_qp *qp)
+enum srn_tx_verdict srn_requests_settle(struct srn_qp *qp, bool flushed)
 {
 	struct srn_sq *sq = &qp->sq;
 
+	/* From there on only the receiver completes more. */
+	if (!flushed || sq->sent != sq->next)
+		return SRN_TX_FLUSH;
 	if (READ_ONCE(sq->cons) == sq->next)
-		return true;
+		return SRN_TX_NONE;
 	WRITE_ONCE(qp->tx.awaits_completion, true);
 	/* Pairs with the barrier in srn_delivery_done(). */
 	smp_mb();
-	return READ_ONCE(sq->cons) == sq->next;
+	return READ_ONCE(sq->cons) == sq->next ? SRN_TX_NONE : SRN_TX_WAIT;
 }
 
 static void kick_if_awaited(struct srn_qp *qp)

@@ -9,7 +9,7 @@
 
 void srn_requests_begin(struct srn_sq *sq);
 bool srn_requests_wait(struct srn_qp *qp, u32 limit);
-bool srn_requests_all_complete(struct srn_qp *qp);
+enum srn_tx_verdict srn_requests_settle(struct srn_qp *qp, bool flushed);
 struct srn_send *srn_requests_oldest(struct srn_qp *qp, u32 *index);
 void srn_requests_done(struct srn_qp *qp);
 void srn_requests_rtr_done(struct srn_qp *qp);

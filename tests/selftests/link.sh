@@ -15,8 +15,6 @@ chmod +x hold_tun
 add() { rdma link add "$1" type "$SRN_LINK_TYPE" netdev "$2"; }
 del() { rdma link delete "$1"; }
 
-exists() { [[ -e /sys/class/infiniband/$1 ]]; }
-gone() { ! exists "$1"; }
 state_is() { rdma link show "$1/1" | grep -q "state $2"; }
 netdev_is() { rdma link show "$1/1" | grep -qE "netdev $2( |\$)"; }
 no_links() { [[ -z $(ls /sys/class/infiniband 2> /dev/null) ]]; }

@@ -8,8 +8,6 @@
 . lib/ktap.sh
 . lib/pairs.sh
 
-exists() { [[ -e /sys/class/infiniband/$1 ]]; }
-gone() { ! exists "$1"; }
 add() { rdma link add "$1" type "$SRN_LINK_TYPE" netdev "$2" && wait_ready "$1"; }
 
 # rping_to NAME ADDRESS [LISTENER'S ADDRESS]

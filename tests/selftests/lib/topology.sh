@@ -99,6 +99,10 @@ no_objects_stay()
 }
 no_objects() { ! rdma resource show srn0 | grep -qE '(qp|cm_id|mr|pd|cq|ctx|srq) [1-9]'; }
 
+# Is there a link, or another RDMA device, of that name?
+exists() { [[ -e /sys/class/infiniband/$1 ]]; }
+gone() { ! exists "$1"; }
+
 # Until each device's port is active and its character device is there.
 wait_ready()
 {

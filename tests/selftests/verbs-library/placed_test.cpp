@@ -42,6 +42,20 @@ protected:
         expect_good(next(ends.server.send_cq()), id, IBV_WC_SEND);
     }
 
+    /// A client's memory, a server's, and the place behind it, where nobody may write.
+    struct target {
+        softrnic::buffer from, to;
+        softrnic::remote_slice beyond;
+    };
+    static target make_target(const pair& ends) {
+        target made{must(softrnic::buffer::create(ends.client.domain(), 8, access::none)),
+                    must(softrnic::buffer::create(ends.server.domain(), 8, rights)),
+                    {}};
+        made.beyond = made.to.remote();
+        made.beyond.addr += 8;
+        return made;
+    }
+
 private:
     support::link_setting placed_{ibv_get_device_name(device().native()->device),
                                   "placed_completions", true};
@@ -203,11 +217,7 @@ TEST_F(Placed, WhatNobodyReceivedFailsBehindUnsignaledWork) {
 // The first one tells of the refusal, and those behind it are flushed.
 TEST_F(Placed, AWriteThatIsRefusedSaysSo) {
     pair ends = connect();
-    const softrnic::buffer from =
-        must(softrnic::buffer::create(ends.client.domain(), 8, access::none));
-    const softrnic::buffer to = must(softrnic::buffer::create(ends.server.domain(), 8, rights));
-    softrnic::remote_slice beyond = to.remote();
-    beyond.addr += 8;
+    const auto [from, to, beyond] = make_target(ends);
     must(ends.client.qp().write(from.sub(0, 8), to.remote(), {.id = 1}));
     must(ends.client.qp().write(from.sub(0, 8), beyond, {.id = 2}));
     must(ends.client.qp().write(from.sub(0, 8), to.remote(), {.id = 3}));
@@ -219,11 +229,7 @@ TEST_F(Placed, AWriteThatIsRefusedSaysSo) {
 // What nobody waits for is flushed like the rest.
 TEST_F(Placed, UnsignaledWorkBehindARefusedWriteIsFlushed) {
     pair ends = connect();
-    const softrnic::buffer from =
-        must(softrnic::buffer::create(ends.client.domain(), 8, access::none));
-    const softrnic::buffer to = must(softrnic::buffer::create(ends.server.domain(), 8, rights));
-    softrnic::remote_slice beyond = to.remote();
-    beyond.addr += 8;
+    const auto [from, to, beyond] = make_target(ends);
     softrnic::send_batch batch;
     batch.write(from.sub(0, 8), beyond, {.id = 1});
     batch.write(from.sub(0, 8), to.remote(), {.id = 2, .flags = send_flag::none});
