@@ -183,8 +183,8 @@ static void forget_memory(struct srn_mem *mem)
  *
  * If this fails the region is as it was. When it returns, nothing is done by the old registration
  * any more. With other memory the region gets another key, so that nobody who knows the old one
- * reaches it. Otherwise it keeps its memory, wherever the process has that now, unless that was
- * pinned for reading and is to be written to.
+ * reaches it. Otherwise it keeps its memory, wherever the process has that now. Memory that was
+ * pinned for reading, and is to be written to, is pinned anew, and counts as other memory.
  *
  * Context: process.
  *
@@ -228,7 +228,7 @@ struct ib_mr *srn_mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start, u64 le
 		srn_mem_put(mem);
 		return ERR_PTR(ret);
 	}
-	srn_mem_replace(old, mem, flags & IB_MR_REREG_TRANS);
+	srn_mem_replace(old, mem, !shares);
 	mr->mem = mem;
 	mr->ibmr.lkey = mem->stag;
 	mr->ibmr.rkey = mem->stag;

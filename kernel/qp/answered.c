@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Which work requests the peer's answers are about.
+ * Which work requests the peer's answers are about. Those of a queue are looked at one by one only
+ * at its end, by a worker: there may be many.
  */
 #include "answered.h"
+#include "completion.h"
 
 /*
  * An answer has the lower 16 bits of an index in the send queue. A work request stays in the queue
@@ -33,38 +35,60 @@ void srn_answered_up_to(struct srn_qp *qp, u16 index)
 	qp->rx.notify_send = true;
 }
 
-/* How far a search for the last message that has been placed is. */
-struct search {
-	u32 index;		/* in the send queue */
-	s32 left;		/* messages that have been placed from there on */
-};
+/* Messages of this connection before a work request that has been handed out and not completed. */
+static u32 messages_before(const struct srn_sq *sq, u32 index)
+{
+	u16 first = srn_sq_slot(sq, sq->cons)->number;
+
+	return sq->messages + (u16)(srn_sq_slot(sq, index)->number - first);
+}
+
+static u32 messages_with(const struct srn_sq *sq, u32 index)
+{
+	return messages_before(sq, index) + srn_send_messages(srn_sq_slot(sq, index));
+}
+
+/* The first work request with which there are so many messages; @next if there is none. */
+static u32 find_message(const struct srn_sq *sq, u32 next, u32 messages)
+{
+	u32 from = sq->cons, left = next - from, half;
+
+	while (left) {
+		half = left / 2;
+		if ((s32)(messages_with(sq, from + half) - messages) >= 0) {
+			left = half;
+		} else {
+			from += half + 1;
+			left -= half + 1;
+		}
+	}
+	return from;
+}
 
 /*
- * The peer has placed so many messages of this connection. There may be fewer than have completed
- * here, as nobody waits for what is not signaled. Return: false at the end of the search.
+ * The work request up to which so many messages have been placed, and one more. There may be fewer
+ * than have completed here, as nobody waits for what is not signaled. What has no message may not
+ * have come to the peer, if nothing behind it has.
  */
-static bool search_on(struct srn_sq *sq, struct search *s, u32 messages)
+static u32 placed_with(const struct srn_sq *sq, u32 next, u32 messages)
 {
-	u32 most = SRN_COMPLETE_AT_ONCE, next, n;
+	u32 index;
 
 	lockdep_assert_held(&sq->lock);
-	/* At the beginning, or if work has completed meanwhile. */
-	if ((s32)(sq->cons - s->index) >= 0) {
-		s->index = sq->cons;
-		s->left = messages - sq->messages;
-	}
-	/* Acquire: pairs with srn_scheduler_built(). */
-	next = smp_load_acquire(&sq->next);
-	for (; most && s->left > 0 && s->index != next; most--) {
-		n = srn_send_messages(srn_sq_slot(sq, s->index++));
-		if (n > s->left)
-			return false;
-		s->left -= n;
-		/* What has no message may not have come to the peer, if nothing behind it has. */
-		if (n && (s32)(s->index - sq->placed) > 0)
-			sq->placed = s->index;
-	}
-	return s->left > 0 && s->index != next;
+	if (sq->cons == next)
+		return next;
+	/* It cannot have placed more than there are. */
+	if ((s32)(messages - messages_with(sq, next - 1)) > 0)
+		messages = messages_with(sq, next - 1);
+	if ((s32)(messages - sq->messages) <= 0)
+		return sq->cons;
+	index = find_message(sq, next, messages);
+	/* Of a Write with Immediate only the Write has been placed. */
+	if (messages_with(sq, index) != messages)
+		messages = messages_before(sq, index);
+	if (messages == sq->messages)
+		return sq->cons;
+	return find_message(sq, next, messages) + 1;
 }
 
 /**
@@ -72,29 +96,29 @@ static bool search_on(struct srn_sq *sq, struct search *s, u32 messages)
  * @qp: queue pair
  * @messages: number in this connection
  *
- * Only the first report counts, since a peer could make us search the queue again and again.
+ * Only the first report counts.
  *
  * Context: the receiver.
  */
 void srn_answered_final_report(struct srn_qp *qp, u32 messages)
 {
 	struct srn_sq *sq = &qp->sq;
-	struct search s = { .index = READ_ONCE(sq->cons) };
 	unsigned long flags;
-	bool more;
+	u32 placed;
 
 	if (qp->rx.final_report_came)
 		return;
 	qp->rx.final_report_came = true;
 	qp->rx.notify_send = true;
-	do {
-		spin_lock_irqsave(&sq->lock, flags);
-		more = search_on(sq, &s, messages);
-		spin_unlock_irqrestore(&sq->lock, flags);
-	} while (more);
+	spin_lock_irqsave(&sq->lock, flags);
+	/* Acquire: pairs with srn_scheduler_built(). */
+	placed = placed_with(sq, smp_load_acquire(&sq->next), messages);
+	if ((s32)(placed - sq->placed) > 0)
+		sq->placed = placed;
+	spin_unlock_irqrestore(&sq->lock, flags);
 }
 
-/* Could the peer mean this work request? */
+/* Could the peer mean this work request? @h: NULL if it has not told which one */
 static bool is_about(const struct srn_send *send, const struct srn_rdmap_header *h)
 {
 	if (!h)
@@ -107,25 +131,23 @@ static bool is_about(const struct srn_send *send, const struct srn_rdmap_header 
 }
 
 /* Look at the next few work requests from @index on. Return: false at the end of the search. */
-static bool mark_refused(struct srn_sq *sq, u32 *index, const struct srn_rdmap_header *h, u8 status,
-			 bool *found)
+static bool mark_refused(struct srn_sq *sq, u32 *index, const struct srn_refusal *r,
+			 const struct srn_rdmap_header *h, bool *found)
 {
-	u32 most = SRN_COMPLETE_AT_ONCE, next = READ_ONCE(sq->next), end;
+	u32 most = SRN_COMPLETE_AT_ONCE, end = r->end;
 	struct srn_send *send;
 
 	lockdep_assert_held(&sq->lock);
 	if ((s32)(sq->cons - *index) > 0)
 		*index = sq->cons;
 	/* Acquire: pairs with srn_fetch_next() and srn_fetch_post(). */
-	end = smp_load_acquire(&sq->prod);
-	/* The search includes the request in hand. The peer cannot know of what comes behind it. */
-	if ((s32)(end - next) > 1)
-		end = next + 1;
+	if ((s32)(end - smp_load_acquire(&sq->prod)) > 0)
+		end = sq->prod;
 	for (; most && (s32)(end - *index) > 0; most--) {
 		send = srn_sq_slot(sq, (*index)++);
 		if (!is_about(send, h))
 			continue;
-		send->status = status;
+		send->status = r->status;
 		*found = true;
 		return false;
 	}
@@ -135,29 +157,52 @@ static bool mark_refused(struct srn_sq *sq, u32 *index, const struct srn_rdmap_h
 /**
  * srn_answered_refused - the peer ends the stream because of a Send or Write
  * @qp: queue pair
- * @h: header of its segment, or NULL if the peer does not tell
+ * @has_header: the Terminate that is in rx.control tells which one
  * @status: enum ib_wc_status that says why
  *
- * If the peer has told what it has placed, it is the next one that fits: a Write may have overtaken
- * Sends that wait for a receive. What was not signaled may be complete.
+ * srn_answered_finish() finds out which one it is.
  *
- * Context: the receiver.
- *
- * Return: true if there is one.
+ * Context: the receiver, which receives nothing more.
  */
-bool srn_answered_refused(struct srn_qp *qp, const struct srn_rdmap_header *h, u8 status)
+void srn_answered_refused(struct srn_qp *qp, bool has_header, u8 status)
 {
-	struct srn_sq *sq = &qp->sq;
-	u32 index = READ_ONCE(sq->placed);
-	bool more, found = false;
-	unsigned long flags;
+	struct srn_refusal *r = &qp->rx.refusal;
 
-	if (!qp->rx.final_report_came)
-		return false;
+	/* The search includes the request in hand. The peer cannot know of what comes behind it. */
+	r->end = READ_ONCE(qp->sq.next) + 1;
+	r->status = status;
+	r->has_header = has_header;
+}
+
+/**
+ * srn_answered_finish - a Send or Write that the peer has refused gets its status
+ * @qp: queue pair whose stream has been halted, and whose send queue has not been flushed
+ *
+ * If the peer has told what it has placed, it is the next one that fits: a Write may have overtaken
+ * Sends that wait for a receive. What was not signaled may be complete. If the peer has not told
+ * which one it means, and that is complete, the next one to be flushed tells.
+ *
+ * Context: process.
+ */
+void srn_answered_finish(struct srn_qp *qp)
+{
+	const struct srn_refusal *r = &qp->rx.refusal;
+	const struct srn_rdmap_header *h = NULL;
+	struct srn_sq *sq = &qp->sq;
+	bool more, found = false;
+	u32 index = sq->placed;
+	struct srn_terminate t;
+
+	if (!r->status || !qp->rx.final_report_came)
+		return;
+	if (r->has_header && !srn_rdmap_get_terminate(qp->rx.control, qp->rx.control_len, &t))
+		h = &t.header;
 	do {
-		spin_lock_irqsave(&sq->lock, flags);
-		more = mark_refused(sq, &index, h, status, &found);
-		spin_unlock_irqrestore(&sq->lock, flags);
+		spin_lock_irq(&sq->lock);
+		more = mark_refused(sq, &index, r, h, &found);
+		spin_unlock_irq(&sq->lock);
 	} while (more);
-	return found;
+	/* That is how srn_placed_received() says that a message has found no receive. */
+	if (!found && r->status == IB_WC_RNR_RETRY_EXC_ERR && !h)
+		srn_completion_flush_first_as(qp, r->status);
 }

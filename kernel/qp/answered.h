@@ -10,6 +10,7 @@
 
 void srn_answered_up_to(struct srn_qp *qp, u16 index);
 void srn_answered_final_report(struct srn_qp *qp, u32 messages);
-bool srn_answered_refused(struct srn_qp *qp, const struct srn_rdmap_header *h, u8 status);
+void srn_answered_refused(struct srn_qp *qp, bool has_header, u8 status);
+void srn_answered_finish(struct srn_qp *qp);
 
 #endif /* SRN_ANSWERED_H */

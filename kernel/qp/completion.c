@@ -70,17 +70,20 @@ static u32 complete_done(struct srn_qp *qp, u32 most, bool *written, bool *faile
 /**
  * srn_completion_run - complete what is done, in order
  * @qp: queue pair
+ * @left: work requests to complete at most
  *
  * Whoever finishes a work request later calls this again.
  *
  * Context: any, sq.lock not held, no memory access open. Notifies.
+ *
+ * Return: true if more may be done.
  */
-void srn_completion_run(struct srn_qp *qp)
+bool srn_completion_run(struct srn_qp *qp, u32 left)
 {
 	bool written = false, failed = false;
-	u32 left = qp->sq.depth, most, done;
 	struct srn_sq *sq = &qp->sq;
 	unsigned long flags;
+	u32 most, done;
 
 	do {
 		most = min_t(u32, left, SRN_COMPLETE_AT_ONCE);
@@ -91,6 +94,7 @@ void srn_completion_run(struct srn_qp *qp)
 	} while (left && done == most);
 	if (written)
 		srn_cq_notify(qp->scq, failed);
+	return !left;
 }
 
 /* The first request that is flushed may have to say why the connection ended. */

@@ -7,7 +7,7 @@
 
 #include "qp.h"
 
-void srn_completion_run(struct srn_qp *qp);
+bool srn_completion_run(struct srn_qp *qp, u32 left);
 void srn_completion_flush(struct srn_qp *qp);
 void srn_completion_flush_first_as(struct srn_qp *qp, enum ib_wc_status status);
 

@@ -4,6 +4,7 @@
  */
 #include "../memory/invalidate.h"
 #include "../stream/tx.h"
+#include "../stream/worker.h"
 #include "answered.h"
 #include "completion.h"
 #include "placed.h"
@@ -15,6 +16,13 @@
 #include "rnr.h"
 #include "state.h"
 #include "stream_ops.h"
+
+/*
+ * An answer can complete a whole queue. So many work requests complete before others have their
+ * turn, and fewer where the receiver, and not the network, keeps softirqs off.
+ */
+#define COMPLETE_IN_SOFTIRQ	1024
+#define COMPLETE_IN_PROCESS	128
 
 static void end_write(struct srn_qp *qp)
 {
@@ -208,7 +216,7 @@ static void end_terminate(struct srn_qp *qp)
 	if (about_request && send)
 		send->status = request_status(t.code);
 	else if (is_about_message(&t))
-		srn_answered_refused(qp, t.has_header ? &t.header : NULL, message_status(t.code));
+		srn_answered_refused(qp, t.has_header, message_status(t.code));
 	srn_state_fail(qp, IB_EVENT_QP_FATAL, NULL, NULL);
 }
 
@@ -258,6 +266,13 @@ int srn_delivery_end(struct srn_stream *s, struct srn_term_code *term)
 	}
 }
 
+/* Return: true if there is more. */
+static bool complete_some(struct srn_qp *qp)
+{
+	return srn_completion_run(qp, in_serving_softirq() ? COMPLETE_IN_SOFTIRQ :
+							     COMPLETE_IN_PROCESS);
+}
+
 /**
  * srn_delivery_done - a receive pass is over: report what it completed
  * @s: stream of the queue pair
@@ -270,8 +285,11 @@ void srn_delivery_done(struct srn_stream *s)
 	struct srn_qp_rx *rx = &qp->rx;
 
 	if (rx->notify_send) {
-		rx->notify_send = false;
-		srn_completion_run(qp);
+		rx->notify_send = complete_some(qp);
+		if (unlikely(rx->notify_send)) {
+			s->rx_more = true;
+			srn_worker_receive(s, 0);
+		}
 		/*
 		 * An orderly close waits for the last Read: it sets SQD, then looks at sq.cons. So
 		 * does the transmitter before a bad request ends the connection.

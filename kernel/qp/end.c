@@ -6,6 +6,7 @@
 
 #include "../stream/linger.h"
 #include "../stream/tx.h"
+#include "answered.h"
 #include "binding.h"
 #include "completion.h"
 #include "doorbell.h"
@@ -100,6 +101,7 @@ static void stop_stream(struct srn_qp *qp)
 			srn_state_fail(qp, IB_EVENT_QP_FATAL, NULL, NULL);
 	}
 	srn_stream_halt(&qp->stream);
+	srn_answered_finish(qp);
 	srn_doorbell_end(qp);
 	srn_placed_final_report(qp, &last);
 	if (qp->end_terminate)

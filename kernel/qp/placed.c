@@ -4,7 +4,6 @@
  */
 #include "../stream/tx.h"
 #include "answered.h"
-#include "completion.h"
 #include "message.h"
 #include "piggyback.h"
 #include "placed.h"
@@ -50,12 +49,7 @@ static void not_received(struct srn_qp *qp, u32 messages)
 	/* Nothing else counts, and this does not come twice. */
 	qp->stream.rx_stopped = true;
 	srn_answered_final_report(qp, messages);
-	/*
-	 * If the refused one was not signaled it may be complete. Then the next one to be flushed
-	 * tells.
-	 */
-	if (!srn_answered_refused(qp, NULL, IB_WC_RNR_RETRY_EXC_ERR))
-		srn_completion_flush_first_as(qp, IB_WC_RNR_RETRY_EXC_ERR);
+	srn_answered_refused(qp, false, IB_WC_RNR_RETRY_EXC_ERR);
 	srn_state_fail(qp, 0, NULL, "its peer has posted no receive in time");
 }
 

@@ -215,6 +215,16 @@ int srn_placement_begin(struct srn_stream *s, const struct srn_rdmap_header *h, 
 	return ret;
 }
 
+/*
+ * Does the segment in hand need no receive but one that is there? Whoever posts a receive does not
+ * ring as long as nothing is kept.
+ */
+static bool needs_no_other_receive(struct srn_qp *qp)
+{
+	return qp->rx.wr_taken || qp->stream.parser.rdmap.qn != SRN_QN_SEND ||
+	       srn_receive_posted(qp);
+}
+
 /**
  * srn_placement_memory - get the memory that srn_placement_begin() had none of
  * @s: stream of the queue pair
@@ -230,8 +240,7 @@ int srn_placement_memory(struct srn_stream *s, gfp_t gfp)
 
 	if (!qp->inbound.slots && is_request(&s->parser.rdmap))
 		return srn_responder_memory(qp, gfp);
-	/* Whoever posts a receive does not ring as long as nothing is kept. */
-	if (!qp->rx.waits && srn_receive_posted(qp))
+	if (!qp->rx.waits && needs_no_other_receive(qp))
 		return 0;
 	return srn_rnr_memory(qp, gfp);
 }

@@ -11,6 +11,9 @@
 #include "state.h"
 #include "watch.h"
 
+/* A list of more work requests is taken in parts, and interrupts are let in between. */
+#define POST_AT_ONCE	64
+
 /*
  * May the context of this kernel consumer transmit, which sleeps for the socket lock? A kernel that
  * does not count spinlocks cannot tell, and the answer is no.
@@ -36,12 +39,15 @@ static bool has_connection(struct srn_qp *qp)
 	return !ended && (state == IB_QPS_RTS || state == IB_QPS_SQD);
 }
 
-/* Take the work requests of a kernel consumer up to the first bad one, and transmit them. */
-static int post_list(struct srn_qp *qp, const struct ib_send_wr *wr,
-		     const struct ib_send_wr **bad_wr)
+/*
+ * Take some work requests of a kernel consumer. @here: it may transmit. If it may not, *collect
+ * says whether a worker is to do so. Return: 0, and *wr is the next one, or NULL; or a negative
+ * errno, and *wr is the first bad one.
+ */
+static int post_some(struct srn_qp *qp, const struct ib_send_wr **wr, bool here, bool *collect)
 {
-	bool here = may_transmit_here(), collect;
 	enum ib_qp_state state;
+	int left = POST_AT_ONCE;
 	unsigned long flags;
 	int ret = 0;
 
@@ -49,13 +55,26 @@ static int post_list(struct srn_qp *qp, const struct ib_send_wr *wr,
 	state = READ_ONCE(qp->state);
 	if (state != IB_QPS_RTS && state != IB_QPS_SQD && state != IB_QPS_ERR)
 		ret = -EINVAL;
-	for (; wr && !ret; wr = wr->next) {
-		ret = srn_fetch_post(qp, wr);
-		if (ret)
-			break;
+	for (; *wr && !ret && left; left--) {
+		ret = srn_fetch_post(qp, *wr);
+		if (!ret)
+			*wr = (*wr)->next;
 	}
-	collect = !here && !ret && state == IB_QPS_RTS && srn_coalesce(qp);
+	*collect = !here && !ret && !*wr && state == IB_QPS_RTS && srn_coalesce(qp);
 	spin_unlock_irqrestore(&qp->sq.lock, flags);
+	return ret;
+}
+
+/* Take the work requests of a kernel consumer up to the first bad one, and transmit them. */
+static int post_list(struct srn_qp *qp, const struct ib_send_wr *wr,
+		     const struct ib_send_wr **bad_wr)
+{
+	bool here = may_transmit_here(), collect;
+	int ret;
+
+	do {
+		ret = post_some(qp, &wr, here, &collect);
+	} while (!ret && wr);
 	if (ret)
 		*bad_wr = wr;
 

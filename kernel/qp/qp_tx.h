@@ -48,6 +48,7 @@ struct srn_qp_tx {
 	u32 asks_answered;
 	u16 ask_index;		/* what the peer asked last; the receiver writes it */
 	bool awaits_completion;	/* completions kick the transmitter: a bad request comes next */
+	u16 messages;		/* number of messages of work requests, which goes round */
 	struct srn_sge sge;	/* source of messages that have no scatter list */
 };
 

@@ -98,6 +98,8 @@ static enum srn_tx_verdict tx_work_request(struct srn_qp *qp, struct srn_tx_msg 
 			return SRN_TX_WAIT;
 		srn_requests_begin(sq);
 	}
+	send->number = qp->tx.messages;
+	qp->tx.messages += srn_send_messages(send);
 	switch (srn_wr_info(send)->kind) {
 	case SRN_WR_KIND_READ:
 		read_request(qp, msg, srn_sink_stag(sq->next), send->length, send->wqe.rkey,

@@ -8,9 +8,6 @@
 #include "rnr.h"
 #include "stream_ops.h"
 
-/* So many segments go on at once, before others have their turn. */
-#define AT_ONCE		64
-
 /* Return: 0; -EPROTO; -ENOENT if the segment has to wait on. */
 static int resume_segment(struct srn_qp *qp, const struct srn_rnr_segment *segment,
 			  struct srn_term_code *term)
@@ -42,9 +39,9 @@ void srn_resume_messages(struct srn_stream *s)
 	struct srn_qp *qp = srn_qp_of_stream(s);
 	struct srn_rnr_segment *segment;
 	struct srn_term_code term;
-	int left = AT_ONCE, ret = 0;
+	int ret = 0;
 
-	while ((segment = srn_rnr_oldest(qp)) && left--) {
+	while ((segment = srn_rnr_oldest(qp)) && srn_rx_step(s, segment->payload)) {
 		ret = resume_segment(qp, segment, &term);
 		if (ret == -ENOENT)
 			break;

@@ -103,7 +103,8 @@ static void stop_waiting(struct srn_qp *qp)
 
 /*
  * The oldest message has waited for as long as its sender allows, which is told so. This message is
- * dropped, and so is whatever waits, or would have to wait, behind it.
+ * dropped, and so is whatever waits, or would have to wait, behind it. What is kept is freed with
+ * the connection, which ends soon: it may be much.
  */
 static void refuse(struct srn_qp *qp)
 {
@@ -113,8 +114,6 @@ static void refuse(struct srn_qp *qp)
 	/* From here on rx.placed stays as it is. */
 	rnr->refused = true;
 	stop_waiting(qp);
-	free_segments(&rnr->segments);
-	rnr->bytes = 0;
 	WRITE_ONCE(qp->tx.refuse_due, true);
 	srn_tx_kick_async(&qp->stream);
 }
@@ -295,7 +294,7 @@ void srn_rnr_end(struct srn_qp *qp)
  */
 struct srn_rnr_segment *srn_rnr_oldest(struct srn_qp *qp)
 {
-	if (!qp->rx.waits)
+	if (!qp->rx.waits || qp->rx.rnr->refused)
 		return NULL;
 	return list_first_entry_or_null(&qp->rx.rnr->segments, struct srn_rnr_segment, list);
 }

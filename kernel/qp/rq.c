@@ -74,8 +74,9 @@ int srn_rq_take_locked(struct srn_rq *rq, struct srn_recv *out, u32 *left)
 	if (ready > rq->depth)
 		return -EOVERFLOW;
 	ret = recv_copy(rq, rq_slot(rq, rq->cons), out);
+	WRITE_ONCE(rq->cons, rq->cons + 1);
 	/* The slot has been read before it is given back. */
-	smp_store_release(rq->shared_cons, ++rq->cons);
+	smp_store_release(rq->shared_cons, rq->cons);
 	*left = ready - 1;
 	return ret;
 }
@@ -129,7 +130,7 @@ int srn_rq_post(struct srn_rq *rq, const struct ib_recv_wr *wr)
 	wqe->num_sge = wr->num_sge;
 	wqe->reserved = 0;
 	srn_sge_copy(wqe->sge, wr->sg_list, wr->num_sge);
-	rq->prod++;
+	WRITE_ONCE(rq->prod, rq->prod + 1);
 	spin_unlock_irqrestore(&rq->lock, flags);
 	return 0;
 }

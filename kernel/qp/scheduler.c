@@ -11,6 +11,12 @@
 #include "stream_ops.h"
 #include "watch.h"
 
+/*
+ * Where softirqs are off, so many work requests complete at once. A batch has no more requests
+ * there.
+ */
+#define COMPLETE_ATOMIC	256
+
 /* May the ring of a process be read? Only once srn_fetch_prepare() has made room. */
 static bool ring_is_open(const struct srn_qp *qp)
 {
@@ -109,7 +115,8 @@ void srn_scheduler_pushed(struct srn_stream *s)
 	spin_lock_irqsave(&sq->lock, flags);
 	sq->sent = sq->next;
 	spin_unlock_irqrestore(&sq->lock, flags);
-	srn_completion_run(qp);
+	/* There are no more, or the receiver has made them complete, and goes on with them. */
+	srn_completion_run(qp, in_softirq() ? COMPLETE_ATOMIC : sq->depth);
 }
 
 /**

@@ -37,6 +37,7 @@ struct srn_send {
 	u32 length;		/* payload bytes */
 	u8 status;		/* enum ib_wc_status that it will complete with */
 	bool finished;		/* a Read or atomic whose response is complete */
+	u16 number;		/* messages before it, by the count of tx.messages */
 	union {
 		struct ib_mr *mr;	/* region of a fast registration, or NULL */
 		u32 next_request;	/* Read or atomic: index of the next one */

@@ -6,8 +6,12 @@
 #include "direct_tx.h"
 #include "engines.h"
 #include "frame.h"
+#include "rx.h"
 
-/* Interrupted by no softirq, so much is delivered, or as many messages are looked at. */
+/*
+ * Interrupted by no softirq, so much is delivered, or as many messages are looked at, or the same
+ * in scatter entries; less if that takes longer than the turn of the peer's receiver.
+ */
 #define MAX_BYTES	(64 * 1024)
 #define MAX_MESSAGES	64
 
@@ -50,7 +54,7 @@ static int deliver(struct srn_stream *s, struct srn_stream *peer, enum srn_tx_ve
 	bool delivered = false;
 	int ret;
 
-	while (bytes < MAX_BYTES && asked < MAX_MESSAGES) {
+	while (bytes < MAX_BYTES && asked < MAX_MESSAGES && srn_rx_step(peer, 0)) {
 		if (!s->msg.open) {
 			/* A work request may change memory that the peer's receiver has open. */
 			peer->ops->rx_pause(peer);
@@ -62,6 +66,7 @@ static int deliver(struct srn_stream *s, struct srn_stream *peer, enum srn_tx_ve
 				return 0;
 			s->msg.done = 0;
 			s->msg.open = true;
+			asked += s->msg.source.num / SRN_ENTRIES_AS_ONE;
 		}
 		ret = deliver_segment(s, peer, &bytes);
 		if (ret)

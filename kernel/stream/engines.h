@@ -7,6 +7,9 @@
 
 #include "stream.h"
 
+/* So many scatter entries take about as long as a message. */
+#define SRN_ENTRIES_AS_ONE	2
+
 /* Return: true if the role was free and is now the caller's; else its owner looks once more. */
 static inline bool srn_tx_take_if_free(struct srn_stream *s)
 {

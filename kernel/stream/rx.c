@@ -21,11 +21,66 @@
  */
 #define HELD_RETRY_DELAY	(HZ / 10)
 
-/* So many bytes, and what else is in the same packet, are taken in a row before others. */
-#define INPUT_AT_ONCE		(128 * 1024)
+/*
+ * So long the receiver goes on before others have their turn. The time is shorter where the
+ * receiver itself, and not the network, keeps softirqs off.
+ */
+#define TURN_IN_SOFTIRQ		1000	/* microseconds */
+#define TURN_IN_PROCESS		100
+
+/* After so many bytes, or the same in steps, it looks at the clock. */
+#define LOOK_EVERY		8192
+#define STEP_COST		1024
 
 /* Reassembling an FPDU of fewer bytes costs little. */
 #define SHORT_FPDU		4096
+
+/*
+ * A turn begins. Most are over before anybody looks at the clock, and are not slowed down by it: it
+ * starts when that is done for the first time.
+ */
+static void begin_turn(struct srn_stream *s)
+{
+	s->rx_left = LOOK_EVERY;
+	s->rx_turn_end = 0;
+}
+
+static void spend(struct srn_stream *s, u32 bytes)
+{
+	s->rx_left -= STEP_COST + bytes;
+}
+
+static bool turn_is_over(struct srn_stream *s)
+{
+	u32 now;
+
+	if (likely(s->rx_left > 0))
+		return false;
+	now = div_u64(local_clock(), NSEC_PER_USEC);
+	if (!s->rx_turn_end)
+		s->rx_turn_end = now + (in_serving_softirq() ? TURN_IN_SOFTIRQ : TURN_IN_PROCESS);
+	else if ((s32)(now - s->rx_turn_end) >= 0)
+		return true;
+	s->rx_left = LOOK_EVERY;
+	return false;
+}
+
+/**
+ * srn_rx_step - may the receiver do one more thing in this turn?
+ * @s: stream
+ * @bytes: payload that the step is about
+ *
+ * Context: the receiver.
+ *
+ * Return: false if others have their turn first.
+ */
+bool srn_rx_step(struct srn_stream *s, u32 bytes)
+{
+	if (turn_is_over(s))
+		return false;
+	spend(s, bytes);
+	return true;
+}
 
 static void count_violation(struct srn_counters __percpu *counters, struct srn_term_code term)
 {
@@ -72,6 +127,15 @@ static int rx_header(struct srn_stream *s, struct srn_term_code *term)
 	return s->ops->rx_begin(s, h, s->parser.payload_len, term);
 }
 
+static void count_fpdu(struct srn_stream *s, u32 payload, bool last)
+{
+	u8 opcode = s->parser.rdmap.opcode;
+
+	spend(s, 0);
+	srn_tally_fpdu(s->counters, SRN_RX, &s->rx_tally, opcode, payload, last);
+	trace_srn_fpdu_received(s, opcode, payload, last);
+}
+
 static int rx_end(struct srn_stream *s, struct srn_term_code *term)
 {
 	const struct srn_fpdu_parser *p = &s->parser;
@@ -79,9 +143,7 @@ static int rx_end(struct srn_stream *s, struct srn_term_code *term)
 
 	if (unlikely(READ_ONCE(s->tx_hold)))
 		srn_hold_end(s);
-	srn_tally_fpdu(s->counters, SRN_RX, &s->rx_tally, p->rdmap.opcode, p->payload_len,
-		       p->rdmap.last);
-	trace_srn_fpdu_received(s, p->rdmap.opcode, p->payload_len, p->rdmap.last);
+	count_fpdu(s, p->payload_len, p->rdmap.last);
 	ret = s->ops->rx_end(s, term);
 	if (unlikely(s->rx_held) && !ret && !s->rx_stopped)
 		s->ops->rx_resume(s);
@@ -195,11 +257,11 @@ static u32 rx_continuations(struct srn_stream *s, const u8 *data, u32 len)
 	struct srn_fpdu_continuation m;
 	u32 used = 0, n;
 
-	while ((n = srn_fpdu_parse_continuation(p, data + used, len - used, &m))) {
+	while (!turn_is_over(s) &&
+	       (n = srn_fpdu_parse_continuation(p, data + used, len - used, &m))) {
 		if (!s->ops->rx_continue(s, &m))
 			break;
-		srn_tally_fpdu(s->counters, SRN_RX, &s->rx_tally, p->rdmap.opcode, m.len, false);
-		trace_srn_fpdu_received(s, p->rdmap.opcode, m.len, false);
+		count_fpdu(s, m.len, false);
 		used += n;
 	}
 	return used;
@@ -277,7 +339,7 @@ static void check_pieces(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 
 /*
  * Take @len bytes, which are the first of what is left of the packet. Return: bytes used; fewer
- * than there are if the stream has ended or memory is short.
+ * than there are if the stream has ended, memory is short, or others have their turn.
  */
 static u32 rx_bytes(struct srn_stream *s, const u8 *data, u32 len, struct packet rest)
 {
@@ -285,7 +347,7 @@ static u32 rx_bytes(struct srn_stream *s, const u8 *data, u32 len, struct packet
 	struct srn_fpdu_event ev = { .type = SRN_FPDU_HEADER };
 	u32 used = 0, whole;
 
-	while (ev.type != SRN_FPDU_MORE && !s->rx_stopped && !s->rx_starved) {
+	while (ev.type != SRN_FPDU_MORE && !turn_is_over(s) && !s->rx_stopped && !s->rx_starved) {
 		if (srn_fpdu_in_message(&s->parser))
 			used += rx_continuations(s, data + used, len - used);
 		whole = rx_whole(s, data + used, len - used);
@@ -302,12 +364,9 @@ static u32 rx_bytes(struct srn_stream *s, const u8 *data, u32 len, struct packet
 	return used;
 }
 
-/* What has been taken in a row; srn_worker_receive() goes on behind INPUT_AT_ONCE. */
-static void count_input(struct srn_stream *s, read_descriptor_t *desc, unsigned int len)
+/* What is left waits for another turn. */
+static void end_turn(struct srn_stream *s, read_descriptor_t *desc)
 {
-	desc->written += len;
-	if (desc->written < INPUT_AT_ONCE || s->rx_stopped)
-		return;
 	desc->count = 0;
 	s->rx_more = true;
 }
@@ -321,23 +380,29 @@ static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int o
 	unsigned int consumed = 0, n;
 	const u8 *data;
 
-	if (s->rx_stopped)
+	if (s->rx_stopped) {
+		spend(s, 0);
+		if (turn_is_over(s))
+			end_turn(s, desc);
 		return len;
+	}
 	rcu_read_lock();
 	skb_prepare_seq_read(skb, offset, offset + len, &walk);
-	while (!s->rx_stopped && !s->rx_starved && consumed < len) {
+	while (!s->rx_stopped && !s->rx_starved && consumed < len && !turn_is_over(s)) {
 		n = skb_seq_read(consumed, &data, &walk);
 		if (!n)
 			break;
 		/* The walk goes on to the end of a fragment; before urgent data the input ends. */
-		n = min_t(unsigned int, n, len - consumed);
-		consumed += rx_bytes(s, data, n, rest);
+		n = rx_bytes(s, data, min_t(unsigned int, n, len - consumed), rest);
+		consumed += n;
 		rest.at = offset + consumed;
+		spend(s, n);
 	}
 	skb_abort_seq_read(&walk);
 	s->ops->rx_pause(s);
 	rcu_read_unlock();
-	count_input(s, desc, consumed);
+	if (turn_is_over(s))
+		end_turn(s, desc);
 	return s->rx_stopped ? len : consumed;
 }
 
@@ -398,6 +463,7 @@ static enum srn_rx_left rx_pass(struct srn_stream *s, struct sock *sk)
 	read_descriptor_t desc = { .arg.data = s, .count = 1 };
 
 	s->rx_more = false;
+	begin_turn(s);
 	if (unlikely(s->rx_held) && !s->rx_stopped)
 		resume(s);
 	if (unlikely(s->rx_starved) && !s->rx_stopped)
@@ -407,14 +473,14 @@ static enum srn_rx_left rx_pass(struct srn_stream *s, struct sock *sk)
 	if (unlikely(!desc.count))
 		srn_worker_receive(s, 0);
 	/* Nothing behind an urgent byte would ever be read, and MPA has no urgent data. */
-	if (unlikely(tcp_sk(sk)->urg_data) && desc.count && !s->rx_starved && !s->rx_stopped)
+	if (unlikely(tcp_sk(sk)->urg_data) && !s->rx_more && !s->rx_starved && !s->rx_stopped)
 		rx_violation(s, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_CLOSED));
 	srn_tally_flush(s->counters, SRN_RX, &s->rx_tally);
 	s->ops->rx_done(s);
-	if (s->rx_stopped)
-		return SRN_RX_NOTHING;
 	if (s->rx_more)
 		return SRN_RX_MORE;
+	if (s->rx_stopped)
+		return SRN_RX_NOTHING;
 	return s->rx_starved ? SRN_RX_NO_MEMORY : SRN_RX_NOTHING;
 }
 
@@ -453,6 +519,7 @@ enum srn_rx_left srn_rx_input(struct srn_stream *s, struct sock *sk)
 void srn_rx_segments_begin(struct srn_stream *s)
 {
 	s->rx_more = false;
+	begin_turn(s);
 	if (s->rx_stopped)
 		return;
 	/* A peer of ours gives TCP nothing more, so somebody else has. */
@@ -507,6 +574,7 @@ int srn_rx_segment(struct srn_stream *s, const u8 *header, struct srn_cursor *so
 			return -EFAULT;
 		}
 		ret = s->ops->rx_place(s, data, n, &term);
+		spend(s, n);
 		source->offset += n;
 	}
 	if (ret)

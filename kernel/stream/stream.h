@@ -132,7 +132,10 @@ struct srn_stream_ops {
 	void (*rx_resume)(struct srn_stream *s);
 	/* Input is used up for now: no memory access may stay open. */
 	void (*rx_pause)(struct srn_stream *s);
-	/* A receive pass is over: report what it completed. */
+	/*
+	 * A receive pass is over: report what it completed. If there is too much for one turn, it
+	 * sets @rx_more.
+	 */
 	void (*rx_done)(struct srn_stream *s);
 
 	void (*ended)(struct srn_stream *s, enum srn_stream_end why);
@@ -201,9 +204,11 @@ struct srn_stream {
 	bool rx_stopped;
 	bool rx_starved;		/* input waits in the socket until @rx_event has memory */
 	bool rx_held;			/* the layer above keeps segments, see ->rx_resume */
-	bool rx_more;			/* more of those may go on: call ->rx_resume again */
+	bool rx_more;			/* the pass has left something for another one */
 	u8 rx_event;			/* event without memory: enum srn_fpdu_event_type */
 	struct srn_fpdu_parser parser ____cacheline_aligned;
+	s32 rx_left;			/* bytes until the receiver looks at the clock */
+	u32 rx_turn_end;		/* when others have their turn; 0: nobody has looked yet */
 	u32 rx_wanted;			/* bytes at hand that have to be reassembled */
 	bool direct_end;		/* which end of @direct this stream is */
 	bool rx_segment_waits;		/* @rx_starved is about a segment that the peer has */

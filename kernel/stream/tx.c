@@ -27,8 +27,8 @@
 #define TERMINATE_TIMEOUT (2 * HZ)
 
 /*
- * Softirqs are let in after so many work requests. If the transmitter may not sleep, the batch also
- * ends there.
+ * Softirqs are let in after so many work requests, or the same in scatter entries. If the
+ * transmitter may not sleep, the batch also ends there, and counts as two rounds.
  */
 #define MAX_IN_A_ROW	64
 
@@ -51,7 +51,7 @@ static u32 batch_limit(const struct srn_stream *s)
 	return min_t(u32, max(segments, 1u) * mss, SRN_BATCH_BYTES);
 }
 
-/* Called between two messages, with no memory access open. It has no effect in softirq. */
+/* Called between two messages, with no memory access open. */
 static void let_softirqs_in(void)
 {
 	rcu_read_unlock();
@@ -64,24 +64,33 @@ static void let_softirqs_in(void)
  * Get the next message. After many requests in a row that need no bytes the batch is closed, so
  * that others have their turn. Return: SRN_TX_MESSAGE, or why there is no message.
  */
-static enum srn_tx_verdict next_message(struct srn_stream *s, u32 *asked)
+static enum srn_tx_verdict next_message(struct srn_stream *s, bool may_sleep, u32 *asked)
 {
 	enum srn_tx_verdict verdict;
 	int left = MAX_IN_A_ROW;
 
 	srn_cursor_release(&s->msg.source);
 	do {
-		if (!(++*asked % MAX_IN_A_ROW))
+		if (may_sleep && *asked >= MAX_IN_A_ROW) {
 			let_softirqs_in();
+			*asked = 0;
+		}
+		++*asked;
 		verdict = s->ops->tx_next(s, &s->msg, !s->batch->bytes);
 	} while (verdict == SRN_TX_AGAIN && --left);
 	s->msg.done = 0;
 	s->msg.open = verdict == SRN_TX_MESSAGE;
+	if (s->msg.open)
+		*asked += s->msg.source.num / SRN_ENTRIES_AS_ONE;
 	return verdict == SRN_TX_AGAIN ? SRN_TX_FLUSH : verdict;
 }
 
-/* Fill the batch. Return: 0 or a negative errno; *verdict is why it was closed. */
-static int batch_build(struct srn_stream *s, enum srn_tx_verdict *verdict, bool may_sleep)
+/*
+ * Fill the batch. @left: rounds, of which a batch that is closed before it is full takes one more.
+ * Return: 0 or a negative errno; *verdict is why it was closed.
+ */
+static int batch_build(struct srn_stream *s, enum srn_tx_verdict *verdict, int *left,
+		       bool may_sleep)
 {
 	struct srn_tx_batch *b = s->batch;
 	u32 limit = batch_limit(s), asked = 0;
@@ -98,9 +107,11 @@ static int batch_build(struct srn_stream *s, enum srn_tx_verdict *verdict, bool 
 				*verdict = SRN_TX_FLUSH;
 				break;
 			}
-			if (!may_sleep && asked >= MAX_IN_A_ROW)
+			if (!may_sleep && asked >= MAX_IN_A_ROW) {
+				--*left;
 				break;
-			*verdict = next_message(s, &asked);
+			}
+			*verdict = next_message(s, may_sleep, &asked);
 			if (*verdict != SRN_TX_MESSAGE)
 				break;
 		}
@@ -212,7 +223,7 @@ static enum round_result direct_round(struct srn_stream *s, bool may_sleep)
 }
 
 /* Build one batch and push it as far as it goes. */
-static enum round_result tx_round(struct srn_stream *s, bool may_sleep)
+static enum round_result tx_round(struct srn_stream *s, int *left, bool may_sleep)
 {
 	enum srn_tx_verdict verdict;
 	enum round_result result;
@@ -234,8 +245,9 @@ static enum round_result tx_round(struct srn_stream *s, bool may_sleep)
 		/* A worker may sleep in order to get memory. */
 		return may_sleep ? ROUND_NO_MEMORY : ROUND_SLEEP;
 	}
+	s->tx_retry = 0;
 	before = s->framer;
-	ret = batch_build(s, &verdict, may_sleep);
+	ret = batch_build(s, &verdict, left, may_sleep);
 	if (ret) {
 		/* The last FPDU is not whole: nothing of this batch may leave. */
 		s->framer = before;
@@ -253,9 +265,9 @@ static enum round_result tx_rounds(struct srn_stream *s, int *left, bool may_sle
 	enum round_result result;
 
 	while (!READ_ONCE(s->tx_stopped)) {
-		if (!(*left)--)
+		if (--*left < 0)
 			return ROUND_SLEEP;
-		result = tx_round(s, may_sleep);
+		result = tx_round(s, left, may_sleep);
 		if (result != ROUND_MORE)
 			return result;
 		if (may_sleep)
@@ -270,7 +282,6 @@ static enum round_result tx_rounds(struct srn_stream *s, int *left, bool may_sle
 static void tx_run(struct srn_stream *s, int left, bool may_sleep)
 {
 	enum round_result result;
-	int first = left - 1;
 
 	do {
 		/* A full barrier: the work that an earlier kick announced is seen from here on. */
@@ -278,9 +289,6 @@ static void tx_run(struct srn_stream *s, int left, bool may_sleep)
 		result = tx_rounds(s, &left, may_sleep);
 		if (result != ROUND_STOP) {
 			s->ops->tx_deferred(s);
-			/* There was memory for other rounds: this is not the same shortage. */
-			if (left != first)
-				s->tx_retry = 0;
 			/* The worker inherits the role. */
 			queue_delayed_work(srn_tx_wq, &s->tx_work, result == ROUND_NO_MEMORY ?
 					   srn_stream_retry_delay(&s->tx_retry) : 0);
@@ -417,10 +425,13 @@ void srn_tx_stop(struct srn_stream *s)
  * srn_tx_take_role - wait for the transmitter and become it, until srn_tx_give_role()
  * @s: stream after srn_tx_stop()
  *
- * Context: process, sleeps; bounded, since a transmitter never waits for the peer.
+ * Context: process, but not a worker of srn_tx_wq; sleeps; bounded, since a transmitter never waits
+ * for the peer.
  */
 void srn_tx_take_role(struct srn_stream *s)
 {
+	/* It may be waiting for memory. */
+	flush_delayed_work(&s->tx_work);
 	wait_var_event(&s->tx_role,
 		       atomic_cmpxchg(&s->tx_role, SRN_TX_FREE, SRN_TX_TAKEN) == SRN_TX_FREE);
 	tasklet_kill(&s->tx_tasklet);

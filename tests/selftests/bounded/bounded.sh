@@ -80,6 +80,25 @@ bounded()
 	((longest > 0 && longest <= LIMIT))
 }
 
+# own_peer HOW: a queue pair whose peer is in the same program.
+own_peer()
+{
+	: > /tmp/bounded.log
+	timeout 200 ./bounded "$1" "$SERVER" "$PORT" > /tmp/bounded.log 2>&1 &
+	local program=$!
+	wait_until 60 said ready /tmp/bounded.log || {
+		cat /tmp/bounded.log
+		return 1
+	}
+	# What is sent early fills the socket.
+	sleep 1
+	pkill -USR1 -x bounded
+	wait "$program" || {
+		cat /tmp/bounded.log
+		return 1
+	}
+}
+
 # queue_pair HOW: one with as much work as it may have.
 queue_pair()
 {
@@ -155,6 +174,10 @@ run_check "a link" dummy_link || finish
 check "16384 sends and receives are flushed" queue_pair flush
 check "16384 windows are bound and invalidated" queue_pair invalidate
 check "16384 short writes" queue_pair write
+check "16384 short writes from 16 pieces each" queue_pair gather
+check "messages without a byte, sent early" own_peer receive
+check "10000 messages get the receives that they have waited for" own_peer resume
+check "16384 requests complete when the first one is answered" own_peer answer
 check "many queue pairs that write" many_queue_pairs
 check "a flood of connections" flood
 finish

@@ -125,6 +125,18 @@ TEST_F(Reregistration, MoreRights) {
     expect_written(remote(), first);
 }
 
+// Its memory is pinned once more, and may be other memory, which the old key must not reach.
+TEST_F(Reregistration, WhatWasOnlyReadGetsOtherKeysToBeWritten) {
+    register_with(IBV_ACCESS_REMOTE_READ);
+    const remote_slice old = remote();
+    ASSERT_EQ(rereg(IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, open_access), 0);
+    EXPECT_NE(remote().rkey, old.rkey);
+    expect_written(remote(), first);
+    std::fill(first.begin(), first.end(), untouched);
+    expect_refused(old);
+    expect_untouched(first);
+}
+
 TEST_F(Reregistration, AnotherDomainAndBack) {
     register_with(open_access);
     const softrnic::pd other = must(softrnic::pd::create(device()));
