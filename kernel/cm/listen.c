@@ -345,6 +345,8 @@ int srn_listen_create(struct iw_cm_id *cm_id, int backlog)
  * @cm_id: listener; it gets no more events once this has returned
  *
  * Context: process.
+ *
+ * Return: 0.
  */
 int srn_listen_destroy(struct iw_cm_id *cm_id)
 {

@@ -141,6 +141,8 @@ void srn_compat_never_exec(struct vm_area_struct *vma)
  * srn_compat_timer_setup - prepare a timer that takes relative times and runs in softirq
  * @timer: timer
  * @function: what it calls
+ *
+ * Context: any.
  */
 void srn_compat_timer_setup(struct hrtimer *timer,
 			    enum hrtimer_restart (*function)(struct hrtimer *timer))

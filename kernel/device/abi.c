@@ -12,6 +12,8 @@
  * srn_abi_refuse - a provider asks for something that this module does not know
  * @dev: link
  *
+ * Context: process.
+ *
  * Return: -EOPNOTSUPP.
  */
 int srn_abi_refuse(struct srn_device *dev)

@@ -124,6 +124,8 @@ struct srn_counters __percpu *srn_counters_alloc(void)
 /**
  * srn_counters_free - undo srn_counters_alloc()
  * @counters: counters, or NULL
+ *
+ * Context: process.
  */
 void srn_counters_free(struct srn_counters __percpu *counters)
 {

@@ -31,6 +31,8 @@ int srn_pd_alloc(struct ib_pd *ibpd, struct ib_udata *udata)
  * @udata: of the verb
  *
  * Context: process.
+ *
+ * Return: 0.
  */
 int srn_pd_dealloc(struct ib_pd *ibpd, struct ib_udata *udata)
 {

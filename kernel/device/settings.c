@@ -76,6 +76,8 @@ MODULE_PARM_DESC(raw_port, "TCP port for queue pairs that are brought up without
 /**
  * srn_settings_init - give a new link its settings
  * @dev: device
+ *
+ * Context: process.
  */
 void srn_settings_init(struct srn_device *dev)
 {

@@ -125,6 +125,8 @@ enum srn_mem_fault srn_cursor_write(struct srn_cursor *c, const u8 *data, u32 le
 /**
  * srn_cursor_release - close the access that a cursor may have open
  * @c: cursor; its position is kept
+ *
+ * Context: any, as the cursor's owner.
  */
 void srn_cursor_release(struct srn_cursor *c)
 {

@@ -165,6 +165,8 @@ bool srn_mem_begin(struct srn_mem *mem)
 /**
  * srn_mem_end - close an access
  * @mem: region
+ *
+ * Context: any.
  */
 void srn_mem_end(struct srn_mem *mem)
 {

@@ -45,6 +45,8 @@ int srn_mw_alloc(struct ib_mw *ibmw, struct ib_udata *udata)
  * When this returns, nothing is placed or read through the window any more.
  *
  * Context: process.
+ *
+ * Return: 0.
  */
 int srn_mw_dealloc(struct ib_mw *ibmw)
 {

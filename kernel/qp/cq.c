@@ -281,6 +281,8 @@ out:
  * @udata: not used
  *
  * Context: process.
+ *
+ * Return: 0.
  */
 int srn_cq_destroy(struct ib_cq *ibcq, struct ib_udata *udata)
 {

@@ -29,6 +29,8 @@
 /**
  * srn_doorbell_init - prepare a new queue pair's doorbell
  * @qp: queue pair
+ *
+ * Context: process.
  */
 void srn_doorbell_init(struct srn_qp *qp)
 {

@@ -23,6 +23,8 @@ void srn_owner_init(struct srn_qp *qp)
 /**
  * srn_owner_exit - undo srn_owner_init()
  * @qp: queue pair
+ *
+ * Context: process.
  */
 void srn_owner_exit(struct srn_qp *qp)
 {
@@ -34,6 +36,8 @@ void srn_owner_exit(struct srn_qp *qp)
  * @qp: queue pair
  *
  * Context: process.
+ *
+ * Return: true if it does.
  */
 bool srn_owner_is_current(const struct srn_qp *qp)
 {
@@ -53,6 +57,8 @@ bool srn_owner_is_current(const struct srn_qp *qp)
  * until srn_owner_is_caller() refuses them, since its consumer could not connect it meanwhile.
  *
  * Context: process, spinlocks may be held.
+ *
+ * Return: true if it could be.
  */
 bool srn_owner_may_be_caller(const struct srn_qp *qp)
 {
@@ -72,6 +78,8 @@ bool srn_owner_may_be_caller(const struct srn_qp *qp)
  * A kernel consumer's queue pair belongs to an id, or to a thread of the kernel.
  *
  * Context: process.
+ *
+ * Return: true if it may.
  */
 bool srn_owner_is_caller(const struct srn_qp *qp, const struct rdma_cm_id *id)
 {

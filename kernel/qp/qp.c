@@ -185,6 +185,8 @@ err_count:
  * Ends its connection and waits for the connection manager to let go of it.
  *
  * Context: process.
+ *
+ * Return: 0.
  */
 int srn_qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
 {
@@ -256,6 +258,8 @@ int srn_qp_modify(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
  * reports that as INIT, whether the queue pair has left RESET or not.
  *
  * Context: process.
+ *
+ * Return: 0.
  */
 int srn_qp_query(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		 struct ib_qp_init_attr *init)

@@ -57,6 +57,8 @@ void srn_receive_fail(struct srn_qp *qp, u8 status)
  * @qp: queue pair; others may take the receives of an SRQ
  *
  * Context: any.
+ *
+ * Return: true if there is one.
  */
 bool srn_receive_posted(const struct srn_qp *qp)
 {

@@ -209,6 +209,8 @@ enum srn_tx_verdict srn_responder_next(struct srn_qp *qp, struct srn_tx_msg *msg
  * @qp: queue pair
  *
  * Context: the active transmitter.
+ *
+ * Return: true if one does.
  */
 bool srn_responder_waits(const struct srn_qp *qp)
 {

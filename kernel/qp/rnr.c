@@ -42,6 +42,10 @@ void srn_rnr_agree(struct srn_qp *qp)
  * @h: header
  *
  * What the peer has sent behind a Send is executed behind it, if a program could tell.
+ *
+ * Context: any.
+ *
+ * Return: true if it does.
  */
 bool srn_rnr_waits_behind(const struct srn_rdmap_header *h)
 {

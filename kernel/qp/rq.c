@@ -12,6 +12,8 @@
  * @rq: ring to set up
  * @entries: WQEs that the consumer wants to have outstanding; 0: no ring
  * @max_sge: entries per WQE
+ *
+ * Context: process.
  */
 void srn_rq_size(struct srn_rq *rq, u32 entries, u32 max_sge)
 {

@@ -106,6 +106,8 @@ int srn_srq_modify(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_a
  * @attr: result
  *
  * Context: process.
+ *
+ * Return: 0.
  */
 int srn_srq_query(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
 {
@@ -123,6 +125,8 @@ int srn_srq_query(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
  * @udata: not used
  *
  * Context: process.
+ *
+ * Return: 0.
  */
 int srn_srq_destroy(struct ib_srq *ibsrq, struct ib_udata *udata)
 {

@@ -113,6 +113,8 @@ static enum hrtimer_restart look_after_some(struct hrtimer *timer)
 /**
  * srn_watch_init - prepare a new completion queue's watch
  * @watch: watch
+ *
+ * Context: process.
  */
 void srn_watch_init(struct srn_watch *watch)
 {

@@ -43,6 +43,8 @@ int srn_raw_exchange_send(const struct srn_raw *raw, struct socket *sock, bool r
  * @peer: complete frame
  * @b: result: what it says of the two queue pairs
  *
+ * Context: process.
+ *
  * Return: true if the peer is a queue pair that is brought up by hand.
  */
 bool srn_raw_exchange_get(const struct srn_handshake *peer, struct srn_bring_up *b)
@@ -65,6 +67,8 @@ bool srn_raw_exchange_get(const struct srn_handshake *peer, struct srn_bring_up 
  * at random all use the same ones.
  *
  * Context: raw->lock held.
+ *
+ * Return: true if it does.
  */
 bool srn_raw_exchange_same_pair(const struct srn_raw *raw, const struct srn_bring_up *b)
 {

@@ -89,6 +89,8 @@ int srn_raw_peer_set(struct srn_raw *raw, const struct ib_qp_attr *attr, const c
  * @sock: connected socket
  *
  * Context: process, sleeps for the socket lock.
+ *
+ * Return: true if it does.
  */
 bool srn_raw_peer_is_at(const struct srn_raw *raw, struct socket *sock)
 {

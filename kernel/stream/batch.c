@@ -98,6 +98,10 @@ void srn_batch_refer(struct srn_tx_batch *b, struct srn_mem *mem)
  * srn_batch_refers - does a piece lie in a region?
  * @b: batch
  * @mem: region
+ *
+ * Context: the active transmitter.
+ *
+ * Return: true if one does.
  */
 bool srn_batch_refers(const struct srn_tx_batch *b, const struct srn_mem *mem)
 {
@@ -152,6 +156,8 @@ static bool hold(const struct srn_tx_batch *b, u32 first)
 /**
  * srn_batch_close - nothing will be added any more
  * @b: batch, to be pushed
+ *
+ * Context: the active transmitter.
  */
 void srn_batch_close(struct srn_tx_batch *b)
 {
@@ -163,6 +169,8 @@ void srn_batch_close(struct srn_tx_batch *b)
 /**
  * srn_batch_void - nothing of it will leave
  * @b: batch, which still has its references
+ *
+ * Context: the active transmitter.
  */
 void srn_batch_void(struct srn_tx_batch *b)
 {

@@ -24,6 +24,8 @@ int srn_handshake_init(struct srn_handshake *h, gfp_t gfp)
 /**
  * srn_handshake_exit - undo srn_handshake_init()
  * @h: what it was given; nothing happens if its room was given back before
+ *
+ * Context: process.
  */
 void srn_handshake_exit(struct srn_handshake *h)
 {
@@ -83,6 +85,8 @@ int srn_handshake_read(struct srn_handshake *h, struct socket *sock, bool reply)
  * srn_handshake_no_request - why a connection is dropped that has made no request
  * @ret: what srn_handshake_read() has returned; -EAGAIN if the time is up
  *
+ * Context: any.
+ *
  * Return: reason, for the log.
  */
 const char *srn_handshake_no_request(int ret)
@@ -123,6 +127,8 @@ int srn_handshake_send(struct socket *sock, const struct srn_mpa_frame *frame, c
  * srn_handshake_private - private data of the peer's frame
  * @h: what has come of it; of a frame that is not complete there is none
  * @len: result: its length
+ *
+ * Context: process.
  *
  * Return: the data, or NULL if there is none.
  */

@@ -18,6 +18,8 @@ static void hold_ends(struct timer_list *timer)
 /**
  * srn_hold_init - prepare a stream, once in its life
  * @s: stream
+ *
+ * Context: process.
  */
 void srn_hold_init(struct srn_stream *s)
 {

@@ -47,6 +47,8 @@ static u32 end_of(const struct srn_fpdu_parser *p, u32 len)
  * @len: bytes of input that are at hand
  *
  * Context: the receiver.
+ *
+ * Return: true if there is.
  */
 bool srn_reassembly_ready(const struct srn_stream *s, u32 len)
 {

@@ -77,6 +77,8 @@ static void receive_again(struct work_struct *work)
  * @s: stream
  * @ops: what to do with messages
  * @payer: cgroup to which its memory is charged, or NULL for the kernel's; it outlasts the stream
+ *
+ * Context: process.
  */
 void srn_stream_init(struct srn_stream *s, const struct srn_stream_ops *ops,
 		     struct mem_cgroup *payer)

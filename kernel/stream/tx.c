@@ -177,6 +177,8 @@ static enum round_result tx_push(struct srn_stream *s, bool may_sleep)
  * @mem: region
  *
  * Context: a tx operation with bottom halves disabled.
+ *
+ * Return: true if it does.
  */
 bool srn_tx_refers(const struct srn_stream *s, const struct srn_mem *mem)
 {
@@ -375,6 +377,8 @@ void srn_tx_take_over(struct srn_stream *s)
 /**
  * srn_tx_softirq - transmit in softirq
  * @t: tx_tasklet of a stream
+ *
+ * Context: softirq.
  */
 void srn_tx_softirq(struct tasklet_struct *t)
 {
@@ -388,6 +392,8 @@ void srn_tx_softirq(struct tasklet_struct *t)
 /**
  * srn_tx_work - transmit in a worker
  * @work: tx_work of a stream
+ *
+ * Context: a worker; sleeps.
  */
 void srn_tx_work(struct work_struct *work)
 {

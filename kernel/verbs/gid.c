@@ -213,6 +213,8 @@ static void gid_work(struct work_struct *work)
 /**
  * srn_gid_prepare - prepare the table of a new link
  * @dev: device; whoever ends it cancels @dev->gid_work
+ *
+ * Context: process.
  */
 void srn_gid_prepare(struct srn_device *dev)
 {

@@ -54,6 +54,10 @@ void srn_atomic_put(struct srn_wire_atomic_request *w, const struct srn_atomic *
 /**
  * srn_atomic_known - is this an operation that can be executed?
  * @a: decoded request
+ *
+ * Context: any.
+ *
+ * Return: true if so.
  */
 bool srn_atomic_known(const struct srn_atomic *a)
 {

@@ -30,6 +30,8 @@ static_assert(sizeof(struct wire_bring_up) == SRN_BRING_UP_LEN);
  * @len: its length; a later version may append to it
  * @b: result
  *
+ * Context: any.
+ *
  * Return: 0, or -EPROTO if the sender has not brought up a queue pair by hand.
  */
 int srn_bring_up_get(const u8 *bytes, u32 len, struct srn_bring_up *b)
@@ -56,6 +58,8 @@ int srn_bring_up_get(const u8 *bytes, u32 len, struct srn_bring_up *b)
  * srn_bring_up_put - encode private data
  * @out: %SRN_BRING_UP_LEN bytes
  * @b: values
+ *
+ * Context: any.
  */
 void srn_bring_up_put(u8 *out, const struct srn_bring_up *b)
 {

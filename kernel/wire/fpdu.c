@@ -9,6 +9,8 @@
  * @p: parser
  * @with_crc: check the CRC of each FPDU
  * @markers: the peer was asked to insert markers
+ *
+ * Context: any.
  */
 void srn_fpdu_init(struct srn_fpdu_parser *p, bool with_crc, bool markers)
 {
@@ -272,6 +274,8 @@ static u32 parse_marked(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 /**
  * srn_fpdu_up_to_crc - where is the CRC field of an FPDU?
  * @length: its length field, %SRN_MPA_LENGTH bytes
+ *
+ * Context: any.
  *
  * Return: bytes that come before it.
  */

@@ -12,6 +12,8 @@
  * An FPDU with a ULPDU of this length fills @mss as far as the 4-byte granularity of FPDUs
  * allows, so that segmentation offload cuts the stream at FPDU boundaries (RFC 5044 section 4.5).
  *
+ * Context: any.
+ *
  * Return: bytes.
  */
 u32 srn_framer_mulpdu(u32 mss, bool markers)
@@ -32,6 +34,8 @@ u32 srn_framer_mulpdu(u32 mss, bool markers)
  * @with_crc: CRC is on; otherwise the CRC field is zero
  * @crc: running CRC32C over the bytes before the padding
  *
+ * Context: any.
+ *
  * Return: bytes written.
  */
 u32 srn_framer_put_trailer(u8 *out, u32 ulpdu_and_length, bool with_crc, u32 crc)
@@ -51,6 +55,8 @@ u32 srn_framer_put_trailer(u8 *out, u32 ulpdu_and_length, bool with_crc, u32 crc
  * @f: framer
  * @with_crc: CRC is on; otherwise the CRC field is zero
  * @markers: the peer wants markers
+ *
+ * Context: any.
  */
 void srn_framer_init(struct srn_framer *f, bool with_crc, bool markers)
 {
@@ -82,6 +88,8 @@ static u32 put_marker(struct srn_framer *f, u8 *out, u32 back)
  * @f: framer
  * @out: where to, %SRN_MARKER_LEN bytes
  *
+ * Context: any.
+ *
  * Return: bytes written.
  */
 u32 srn_framer_begin(struct srn_framer *f, u8 *out)
@@ -101,6 +109,8 @@ u32 srn_framer_begin(struct srn_framer *f, u8 *out)
  * @out: where to; room for @len bytes and %SRN_MAX_MARKERS(@len) markers
  * @data: bytes; each is read once
  * @len: how many
+ *
+ * Context: any.
  *
  * Return: bytes written.
  */
@@ -132,6 +142,8 @@ u32 srn_framer_put(struct srn_framer *f, u8 *out, const void *data, u32 len)
  * srn_framer_end - end an FPDU: padding and CRC
  * @f: framer
  * @out: where to; room for %SRN_MAX_TRAILER and %SRN_MARKER_LEN bytes
+ *
+ * Context: any.
  *
  * Return: bytes written.
  */

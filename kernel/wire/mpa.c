@@ -37,6 +37,8 @@ static const char reply_key[] = "MPA ID Rep Frame";
  * @reply: which key is expected
  * @f: result; the enhanced fields are left zero until srn_mpa_get_enhanced()
  *
+ * Context: any.
+ *
  * Return: 0, or -EPROTO for a wrong key, a private data length beyond
  * %SRN_MPA_MAX_PRIVATE, revision 0, or a frame that claims enhanced data and has no
  * room for it.
@@ -68,6 +70,8 @@ int srn_mpa_get_frame(const u8 *bytes, bool reply, struct srn_mpa_frame *f)
  * @len: its length
  * @f: frame, decoded by srn_mpa_get_frame() with its enhanced flag set
  *
+ * Context: any.
+ *
  * Return: 0, or -EPROTO if @len is too short.
  */
 int srn_mpa_get_enhanced(const u8 *bytes, u32 len, struct srn_mpa_frame *f)
@@ -95,6 +99,8 @@ int srn_mpa_get_enhanced(const u8 *bytes, u32 len, struct srn_mpa_frame *f)
  * @out: where to, %SRN_MPA_FRAME + %SRN_MPA_ENHANCED bytes
  * @f: what to say; its private_len is not used
  * @ulp_private_len: bytes of private data that the caller sends after the frame
+ *
+ * Context: any.
  *
  * Return: bytes written.
  */

@@ -204,6 +204,8 @@ int srn_rdmap_check_untagged(const struct srn_untagged_queue *q, const struct sr
  * @q: queue of the segment
  * @payload: its payload bytes
  * @last: it ended its message
+ *
+ * Context: any.
  */
 void srn_rdmap_advance_untagged(struct srn_untagged_queue *q, u32 payload, bool last)
 {
@@ -261,6 +263,8 @@ u32 srn_rdmap_put_terminate(u8 *out, struct srn_term_code code, const u8 *offend
  * @bytes: payload
  * @len: its length
  * @t: result
+ *
+ * Context: any.
  *
  * Return: 0, or -EPROTO if it is too short for what it claims to hold.
  */

@@ -10,6 +10,8 @@
  * @rtr_read: our ready message is an empty Read, which is no request of the layer above, and will
  *	be answered
  * @rtr_send_may_come: an empty Send as the first message is the peer's ready message
+ *
+ * Context: any.
  */
 void srn_sequence_init(struct srn_sequence *q, bool rtr_read, bool rtr_send_may_come)
 {
