@@ -160,26 +160,32 @@ static bool mark_refused(struct srn_sq *sq, u32 *index, const struct srn_refusal
  * @has_header: the Terminate that is in rx.control tells which one
  * @status: enum ib_wc_status that says why
  *
- * srn_answered_finish() finds out which one it is.
+ * srn_answered_finish() finds out which one it is. Until then nothing completes of what may be
+ * meant. If the peer has not told before what it has placed, nobody can find out.
  *
  * Context: the receiver, which receives nothing more.
  */
 void srn_answered_refused(struct srn_qp *qp, bool has_header, u8 status)
 {
 	struct srn_refusal *r = &qp->rx.refusal;
+	unsigned long flags;
 
+	if (!qp->rx.final_report_came)
+		return;
+	spin_lock_irqsave(&qp->sq.lock, flags);
 	/* The search includes the request in hand. The peer cannot know of what comes behind it. */
 	r->end = READ_ONCE(qp->sq.next) + 1;
 	r->status = status;
 	r->has_header = has_header;
+	spin_unlock_irqrestore(&qp->sq.lock, flags);
 }
 
 /**
  * srn_answered_finish - a Send or Write that the peer has refused gets its status
  * @qp: queue pair whose stream has been halted, and whose send queue has not been flushed
  *
- * If the peer has told what it has placed, it is the next one that fits: a Write may have overtaken
- * Sends that wait for a receive. What was not signaled may be complete. If the peer has not told
+ * It is the first one that fits behind what the peer has placed: a Write may have overtaken Sends
+ * that wait for a receive. What was not signaled may be complete. If the peer has not told
  * which one it means, and that is complete, the next one to be flushed tells.
  *
  * Context: process.
@@ -193,7 +199,7 @@ void srn_answered_finish(struct srn_qp *qp)
 	u32 index = sq->placed;
 	struct srn_terminate t;
 
-	if (!r->status || !qp->rx.final_report_came)
+	if (!r->status)
 		return;
 	if (r->has_header && !srn_rdmap_get_terminate(qp->rx.control, qp->rx.control_len, &t))
 		h = &t.header;

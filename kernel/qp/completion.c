@@ -45,6 +45,15 @@ static bool complete_one(struct srn_qp *qp, u8 status)
 	return wanted;
 }
 
+/*
+ * Has the peer refused this work request, or one before it? It then waits for the end, when it is
+ * known which one.
+ */
+static bool may_be_refused(const struct srn_qp *qp)
+{
+	return qp->rx.refusal.status && (s32)(qp->sq.cons - qp->sq.placed) >= 0;
+}
+
 /* Complete at most @most that are done. Return: how many; fewer if no more are done. */
 static u32 complete_done(struct srn_qp *qp, u32 most, bool *written, bool *failed)
 {
@@ -53,7 +62,7 @@ static u32 complete_done(struct srn_qp *qp, u32 most, bool *written, bool *faile
 	u32 done = 0;
 
 	lockdep_assert_held(&sq->lock);
-	while (done < most && sq->cons != sq->sent) {
+	while (done < most && sq->cons != sq->sent && !unlikely(may_be_refused(qp))) {
 		send = srn_sq_slot(sq, sq->cons);
 		if ((srn_is_request(send) && !send->finished) || !srn_placed_oldest(sq, send))
 			break;

@@ -68,7 +68,7 @@ enum srn_tx_verdict srn_local_op_execute(struct srn_qp *qp, struct srn_send *sen
 		return SRN_TX_WAIT;
 	}
 	trace_srn_send_begin(qp, send);
-	/* Release: pairs with search_on() of answered.c. */
+	/* Release: pairs with srn_answered_final_report(). */
 	smp_store_release(&qp->sq.next, qp->sq.next + 1);
 	return SRN_TX_AGAIN;
 }

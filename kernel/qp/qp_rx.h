@@ -13,14 +13,14 @@
 struct srn_piggyback;
 struct srn_rnr;
 
-/* State of the receiver. */
-/* A Send or Write that the peer has refused, see answered.h. */
+/* A Send or Write that the peer has refused, see answered.h. Under sq.lock. */
 struct srn_refusal {
 	u32 end;			/* it is before that index of the send queue */
 	u8 status;			/* enum ib_wc_status that it gets; 0: nothing is refused */
 	bool has_header;		/* the Terminate in @control tells which one it is */
 };
 
+/* State of the receiver. */
 struct srn_qp_rx {
 	u32 segments;			/* number of segments received */
 	u32 responses;			/* segments that answered requests and questions */

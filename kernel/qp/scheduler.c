@@ -11,12 +11,6 @@
 #include "stream_ops.h"
 #include "watch.h"
 
-/*
- * Where softirqs are off, so many work requests complete at once. A batch has no more requests
- * there.
- */
-#define COMPLETE_ATOMIC	256
-
 /* May the ring of a process be read? Only once srn_fetch_prepare() has made room. */
 static bool ring_is_open(const struct srn_qp *qp)
 {
@@ -109,14 +103,16 @@ void srn_scheduler_pushed(struct srn_stream *s)
 	struct srn_qp *qp = srn_qp_of_stream(s);
 	struct srn_sq *sq = &qp->sq;
 	unsigned long flags;
+	u32 pushed;
 
-	if (sq->sent == sq->next)
+	pushed = sq->next - sq->sent;
+	if (!pushed)
 		return;
 	spin_lock_irqsave(&sq->lock, flags);
 	sq->sent = sq->next;
 	spin_unlock_irqrestore(&sq->lock, flags);
-	/* There are no more, or the receiver has made them complete, and goes on with them. */
-	srn_completion_run(qp, in_softirq() ? COMPLETE_ATOMIC : sq->depth);
+	/* If more are done the receiver has made them so, and goes on until all are complete. */
+	srn_completion_run(qp, pushed);
 }
 
 /**

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "session.hpp"
+#include "settings.hpp"
 
 namespace wirepeer {
 namespace {
@@ -77,6 +78,37 @@ TEST(Sent, rfc5041_5_2_empty_messages) {
 }
 
 // Each queue counts from 1, and Writes count nowhere.
+// The peer makes room while a batch is only partly in the socket. It is then sent to its end from
+// where packets are received, and all that was in it completes.
+TEST(Sent, many_of_which_some_had_no_room) {
+    constexpr std::size_t in_a_batch = 900, batches = 100;
+    const support::kernel_setting little("/proc/sys/net/ipv4/tcp_wmem", "4096 32768 65536");
+    session_options options = usual_options(role::initiator);
+    options.sends = 1024;
+    session s(options);
+    const segment one = make_write(1, 0, pattern(8));
+    const softrnic::local_slice payload = arena::get().outbox(one.payload);
+    ibv_sge from{payload.addr, payload.length, payload.lkey};
+    std::vector<ibv_send_wr> list(in_a_batch);
+    for (ibv_send_wr& wr : list) {
+        wr.next = &wr == &list.back() ? nullptr : &wr + 1;
+        wr.sg_list = &from;
+        wr.num_sge = 1;
+        wr.opcode = IBV_WR_RDMA_WRITE;
+        wr.wr.rdma.rkey = one.stag;
+    }
+    list.back().send_flags = IBV_SEND_SIGNALED;
+    std::size_t posted = 0;
+    // A stranger's are complete as soon as they are in the socket.
+    do {
+        ibv_send_wr* bad = nullptr;
+        ASSERT_EQ(ibv_post_send(s.end.qp().native(), list.data(), &bad), 0);
+        ASSERT_LT(++posted, batches);
+    } while (s.end.recv_cq().wait_one(200ms));
+    (void)s.wire.read(posted * in_a_batch * fpdu(one).size());
+    s.expect_status(0, IBV_WC_SUCCESS);
+}
+
 TEST(Sent, rfc5041_4_3_message_sequence_numbers) {
     session s;
     for (std::uint32_t i = 1; i <= 3; ++i) {

@@ -369,6 +369,25 @@ TEST_F(LastWord, blames_nobody_else) {
     s.expect_status(6, IBV_WC_WR_FLUSH_ERR);
 }
 
+// What nobody waits for has not completed yet, as it is behind work that somebody waits for.
+TEST_F(LastWord, blames_what_nobody_waits_for) {
+    session s = connect();
+    take_write(s, 5);
+    (void)asked(s);
+    must(s.end.qp().send(arena::get().outbox(pattern(8)), {.id = 6, .flags = send_flag::none}));
+    must(s.end.qp().send(arena::get().outbox(pattern(8)), {.id = 7}));
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(s.wire.read_segment().opcode, op::send);
+    // In one packet, so that nothing completes in between.
+    bytes both = fpdu(make_placement({.last = 1}, hello()));
+    append(both, fpdu(make_terminate(
+                     terminate_payload({1, 2, 5}, term_headers::ddp, make_send(1, pattern(8))))));
+    s.wire.send(both);
+    must(s.end.wait_disconnected(patience));
+    s.expect_status(5, IBV_WC_SUCCESS);
+    s.expect_status(6, IBV_WC_REM_INV_REQ_ERR);
+    s.expect_status(7, IBV_WC_WR_FLUSH_ERR);
+}
+
 TEST_F(Asks, not_somebody_who_does_not_answer) {
     session s(usual_options(role::responder));
     s.wire.send(make_greeting(answer_to(s.hello.value(), 1, greeting::rnr)));
