@@ -119,12 +119,14 @@ static u8 flush_status(struct srn_sq *sq)
  * Was the work request at sq->cons executed completely? What the peer has placed was sent, also if
  * it was in a batch of which a part is still here.
  */
-static bool was_executed(const struct srn_sq *sq, const struct srn_send *send)
+static bool was_executed(const struct srn_qp *qp, const struct srn_send *send)
 {
+	const struct srn_sq *sq = &qp->sq;
+
 	if (srn_is_request(send))
 		return send->finished;
 	/* The peer does not execute what is behind a request that it has refused. */
-	if (sq->await_placement && sq->flushed)
+	if (sq->flushed && (sq->await_placement || qp->rx.refusal.status))
 		return false;
 	if (sq->cons == sq->sent)
 		return sq->await_placement && (s32)(sq->placed - sq->cons) > 0;
@@ -146,7 +148,7 @@ static u32 flush_outstanding(struct srn_qp *qp, u32 most, bool *written)
 		sq->next = sq->prod;
 		send = srn_sq_slot(sq, sq->cons);
 		status = send->status;
-		if (status == IB_WC_SUCCESS && !was_executed(sq, send))
+		if (status == IB_WC_SUCCESS && !was_executed(qp, send))
 			status = flush_status(sq);
 		sq->flushed |= status != IB_WC_SUCCESS;
 		if (sq->cons == sq->sent)

@@ -333,11 +333,12 @@ static void tx_run_softirq(struct srn_stream *s, int rounds)
  * @s: stream
  *
  * If a softirq could run right now, the caller transmits as if in one, whatever locks it holds; on
- * the direct path a tasklet does so, because the consumer of the peer is told from there. If
- * bottom halves are disabled, perhaps for the socket's own lock, a tasklet transmits when they are
- * enabled again. If interrupts are disabled, a tasklet would need a thread to be woken, so a worker
- * transmits. With PREEMPT_RT a worker transmits, too: there softirqs stay enabled while a lock is
- * held that they take.
+ * the direct path a tasklet does so, because the consumer of the peer is told from there. A batch
+ * that is only partly in the socket is left to a worker: it may have many work requests, which then
+ * complete. If bottom halves are disabled, perhaps for the socket's own lock, a tasklet transmits
+ * when they are enabled again. If interrupts are disabled, a tasklet would need a thread to be
+ * woken, so a worker transmits. With PREEMPT_RT a worker transmits, too: there softirqs stay
+ * enabled while a lock is held that they take.
  *
  * Context: any.
  */
@@ -345,7 +346,7 @@ void srn_tx_kick_async(struct srn_stream *s)
 {
 	if (!srn_tx_take_if_free(s))
 		return;
-	if (irqs_disabled() || (IS_ENABLED(CONFIG_PREEMPT_RT) && !in_softirq())) {
+	if (irqs_disabled() || (!in_softirq() && (IS_ENABLED(CONFIG_PREEMPT_RT) || s->batch))) {
 		queue_delayed_work(srn_tx_wq, &s->tx_work, 0);
 	} else if (in_softirq()) {
 		tasklet_schedule(&s->tx_tasklet);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // Placed completions: the verbs side asks what the peer has placed, and answers when it is asked.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <thread>
 
@@ -619,6 +620,31 @@ TEST_F(Asks, until_the_peer_has_no_receive_for_what_is_complete) {
         wc = s.next();
     }
     EXPECT_EQ(wc.status, IBV_WC_RNR_RETRY_EXC_ERR);
+}
+
+// Nobody waits here for what the peer places, but a Read holds back what is behind it.
+TEST(Refused, with_all_that_is_behind_it) {
+    const link_setting placed{"placed_completions", false};
+    session s(usual_options(role::responder));
+    const greeting hello = s.hello.value();
+    s.wire.send(make_greeting(answer_to(hello, 1, greeting::all)));
+    EXPECT_EQ(decode_greeting(s.wire.read_segment()).what, greeting::confirm);
+    const softrnic::local_slice memory = arena::get().inbox(0, 8);
+    const softrnic::remote_slice to{.length = 8, .rkey = their_stag};
+    must(s.end.qp().read(memory, to, {.id = 5}));
+    for (const std::uint64_t id : {6U, 7U}) must(s.end.qp().write(memory, to, {.id = id}));
+    const read_request asked = decode_read_request(s.wire.read_message().payload);
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(s.wire.read_segment().opcode, op::write);
+    const segment refused = make_write(their_stag, 0, pattern(8));
+    const std::array<segment, 3> answers{
+        make_read_response(asked.sink_stag, asked.sink_to, pattern(asked.size)),
+        make_placement({.last = 0}, hello),
+        make_terminate(terminate_payload({1, 1, 0}, term_headers::ddp, refused))};
+    s.wire.send(fpdus(answers));
+    must(s.end.wait_disconnected(patience));
+    s.expect_status(5, IBV_WC_SUCCESS);
+    s.expect_status(6, IBV_WC_REM_ACCESS_ERR);
+    s.expect_status(7, IBV_WC_WR_FLUSH_ERR);
 }
 
 // A question before the greeting is a Write like any other.
