@@ -66,29 +66,29 @@ static u32 find_message(const struct srn_sq *sq, u32 next, u32 messages)
 }
 
 /*
- * The work request up to which so many messages have been placed, and one more. There may be fewer
- * than have completed here, as nobody waits for what is not signaled. What has no message may not
- * have come to the peer, if nothing behind it has.
+ * If the peer has placed so many messages: the index behind the last work request of which it has
+ * placed all. There may be fewer messages than have completed here, as nobody waits for what is not
+ * signaled. What has no message may not have come to the peer, if nothing behind it has.
  */
 static u32 placed_with(const struct srn_sq *sq, u32 next, u32 messages)
 {
-	u32 index;
+	u32 all, index;
 
 	lockdep_assert_held(&sq->lock);
 	if (sq->cons == next)
 		return next;
 	/* It cannot have placed more than there are. */
-	if ((s32)(messages - messages_with(sq, next - 1)) > 0)
-		messages = messages_with(sq, next - 1);
+	all = messages_with(sq, next - 1);
+	if ((s32)(messages - all) > 0)
+		messages = all;
 	if ((s32)(messages - sq->messages) <= 0)
 		return sq->cons;
 	index = find_message(sq, next, messages);
+	if (messages_with(sq, index) == messages)
+		return index + 1;
 	/* Of a Write with Immediate only the Write has been placed. */
-	if (messages_with(sq, index) != messages)
-		messages = messages_before(sq, index);
-	if (messages == sq->messages)
-		return sq->cons;
-	return find_message(sq, next, messages) + 1;
+	messages = messages_before(sq, index);
+	return messages == sq->messages ? sq->cons : find_message(sq, next, messages) + 1;
 }
 
 /**
@@ -131,10 +131,10 @@ static bool is_about(const struct srn_send *send, const struct srn_rdmap_header 
 }
 
 /* Look at the next few work requests from @index on. Return: false at the end of the search. */
-static bool mark_refused(struct srn_sq *sq, u32 *index, const struct srn_refusal *r,
-			 const struct srn_rdmap_header *h, bool *found)
+static bool mark_refused(struct srn_sq *sq, u32 *index, const struct srn_rdmap_header *h,
+			 bool *found)
 {
-	u32 most = SRN_COMPLETE_AT_ONCE, end = r->end;
+	u32 most = SRN_COMPLETE_AT_ONCE, end = sq->refused_end;
 	struct srn_send *send;
 
 	lockdep_assert_held(&sq->lock);
@@ -147,7 +147,7 @@ static bool mark_refused(struct srn_sq *sq, u32 *index, const struct srn_refusal
 		send = srn_sq_slot(sq, (*index)++);
 		if (!is_about(send, h))
 			continue;
-		send->status = r->status;
+		send->status = sq->refused_as;
 		*found = true;
 		return false;
 	}
@@ -167,17 +167,17 @@ static bool mark_refused(struct srn_sq *sq, u32 *index, const struct srn_refusal
  */
 void srn_answered_refused(struct srn_qp *qp, bool has_header, u8 status)
 {
-	struct srn_refusal *r = &qp->rx.refusal;
+	struct srn_sq *sq = &qp->sq;
 	unsigned long flags;
 
 	if (!qp->rx.final_report_came)
 		return;
-	spin_lock_irqsave(&qp->sq.lock, flags);
+	spin_lock_irqsave(&sq->lock, flags);
 	/* The search includes the request in hand. The peer cannot know of what comes behind it. */
-	r->end = READ_ONCE(qp->sq.next) + 1;
-	r->status = status;
-	r->has_header = has_header;
-	spin_unlock_irqrestore(&qp->sq.lock, flags);
+	sq->refused_end = READ_ONCE(sq->next) + 1;
+	sq->refused_as = status;
+	sq->refused_by_header = has_header;
+	spin_unlock_irqrestore(&sq->lock, flags);
 }
 
 /**
@@ -185,30 +185,30 @@ void srn_answered_refused(struct srn_qp *qp, bool has_header, u8 status)
  * @qp: queue pair whose stream has been halted, and whose send queue has not been flushed
  *
  * It is the first one that fits behind what the peer has placed: a Write may have overtaken Sends
- * that wait for a receive. What was not signaled may be complete. If the peer has not told
- * which one it means, and that is complete, the next one to be flushed tells.
+ * that wait for a receive. What was not signaled may be complete. If the peer has not told which
+ * one it means, and that is complete, the next one to be flushed tells.
  *
  * Context: process.
  */
 void srn_answered_finish(struct srn_qp *qp)
 {
-	const struct srn_refusal *r = &qp->rx.refusal;
 	const struct srn_rdmap_header *h = NULL;
 	struct srn_sq *sq = &qp->sq;
 	bool more, found = false;
 	u32 index = sq->placed;
 	struct srn_terminate t;
 
-	if (!r->status)
+	if (!sq->refused_as)
 		return;
-	if (r->has_header && !srn_rdmap_get_terminate(qp->rx.control, qp->rx.control_len, &t))
+	if (sq->refused_by_header &&
+	    !srn_rdmap_get_terminate(qp->rx.control, qp->rx.control_len, &t))
 		h = &t.header;
 	do {
 		spin_lock_irq(&sq->lock);
-		more = mark_refused(sq, &index, r, h, &found);
+		more = mark_refused(sq, &index, h, &found);
 		spin_unlock_irq(&sq->lock);
 	} while (more);
 	/* That is how srn_placed_received() says that a message has found no receive. */
-	if (!found && r->status == IB_WC_RNR_RETRY_EXC_ERR && !h)
-		srn_completion_flush_first_as(qp, r->status);
+	if (!found && sq->refused_as == IB_WC_RNR_RETRY_EXC_ERR && !h)
+		srn_completion_flush_first_as(qp, sq->refused_as);
 }

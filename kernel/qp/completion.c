@@ -49,9 +49,9 @@ static bool complete_one(struct srn_qp *qp, u8 status)
  * Has the peer refused this work request, or one before it? It then waits for the end, when it is
  * known which one.
  */
-static bool may_be_refused(const struct srn_qp *qp)
+static bool may_be_refused(const struct srn_sq *sq)
 {
-	return qp->rx.refusal.status && (s32)(qp->sq.cons - qp->sq.placed) >= 0;
+	return sq->refused_as && (s32)(sq->cons - sq->placed) >= 0;
 }
 
 /* Complete at most @most that are done. Return: how many; fewer if no more are done. */
@@ -62,7 +62,7 @@ static u32 complete_done(struct srn_qp *qp, u32 most, bool *written, bool *faile
 	u32 done = 0;
 
 	lockdep_assert_held(&sq->lock);
-	while (done < most && sq->cons != sq->sent && !unlikely(may_be_refused(qp))) {
+	while (done < most && sq->cons != sq->sent && !unlikely(may_be_refused(sq))) {
 		send = srn_sq_slot(sq, sq->cons);
 		if ((srn_is_request(send) && !send->finished) || !srn_placed_oldest(sq, send))
 			break;
@@ -119,14 +119,12 @@ static u8 flush_status(struct srn_sq *sq)
  * Was the work request at sq->cons executed completely? What the peer has placed was sent, also if
  * it was in a batch of which a part is still here.
  */
-static bool was_executed(const struct srn_qp *qp, const struct srn_send *send)
+static bool was_executed(const struct srn_sq *sq, const struct srn_send *send)
 {
-	const struct srn_sq *sq = &qp->sq;
-
 	if (srn_is_request(send))
 		return send->finished;
 	/* The peer does not execute what is behind a request that it has refused. */
-	if (sq->flushed && (sq->await_placement || qp->rx.refusal.status))
+	if (sq->flushed && (sq->await_placement || sq->refused_as))
 		return false;
 	if (sq->cons == sq->sent)
 		return sq->await_placement && (s32)(sq->placed - sq->cons) > 0;
@@ -148,7 +146,7 @@ static u32 flush_outstanding(struct srn_qp *qp, u32 most, bool *written)
 		sq->next = sq->prod;
 		send = srn_sq_slot(sq, sq->cons);
 		status = send->status;
-		if (status == IB_WC_SUCCESS && !was_executed(qp, send))
+		if (status == IB_WC_SUCCESS && !was_executed(sq, send))
 			status = flush_status(sq);
 		sq->flushed |= status != IB_WC_SUCCESS;
 		if (sq->cons == sq->sent)

@@ -13,13 +13,6 @@
 struct srn_piggyback;
 struct srn_rnr;
 
-/* A Send or Write that the peer has refused, see answered.h. Under sq.lock. */
-struct srn_refusal {
-	u32 end;			/* it is before that index of the send queue */
-	u8 status;			/* enum ib_wc_status that it gets; 0: nothing is refused */
-	bool has_header;		/* the Terminate in @control tells which one it is */
-};
-
 /* State of the receiver. */
 struct srn_qp_rx {
 	u32 segments;			/* number of segments received */
@@ -51,7 +44,6 @@ struct srn_qp_rx {
 
 	u8 control[SRN_TERM_MAX];	/* a control message */
 	u32 placed;			/* number of the peer's messages so far, see placed.h */
-	struct srn_refusal refusal;
 };
 
 /* The longest control message of fixed length has to fit; lengths are checked with the headers. */

@@ -13,7 +13,7 @@
  *
  * The transmitter owns next (and prod, for a process); sq.lock protects the rest. Before a
  * connection sends, what begins anew with it is set without the lock: ord, requested, answered,
- * placed, messages and await_placement.
+ * placed, messages, await_placement, flushed and refused_as.
  *
  * Outstanding RDMA Reads have a data sink STag that only this queue pair knows, above the range of
  * registered memory: the peer can write to it with nothing but the response to that Read, and the
@@ -61,6 +61,12 @@ struct srn_sq {
 	u8 flush_first_as;
 	/* a request was flushed, or completed with an error when others were; under @lock */
 	bool flushed;
+	/* status of a Send or Write that the peer has refused, 0 if it has not; under @lock */
+	u8 refused_as;
+	/* the Terminate in rx.control tells which one; under @lock */
+	bool refused_by_header;
+	/* index behind those that may be meant; under @lock */
+	u32 refused_end;
 
 	spinlock_t lock;	/* protects what follows, but see top of file */
 	u32 prod;

@@ -247,7 +247,9 @@ static enum round_result tx_round(struct srn_stream *s, int *left, bool may_slee
 		/* A worker may sleep in order to get memory. */
 		return may_sleep ? ROUND_NO_MEMORY : ROUND_SLEEP;
 	}
-	s->tx_retry = 0;
+	/* The receiver writes to the same cache line. */
+	if (unlikely(s->tx_retry))
+		s->tx_retry = 0;
 	before = s->framer;
 	ret = batch_build(s, &verdict, left, may_sleep);
 	if (ret) {

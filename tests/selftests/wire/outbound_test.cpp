@@ -77,7 +77,6 @@ TEST(Sent, rfc5041_5_2_empty_messages) {
     EXPECT_EQ(describe(s.wire.read_segment()), describe(make_send(2, {})));
 }
 
-// Each queue counts from 1, and Writes count nowhere.
 // The peer makes room while a batch is only partly in the socket. It is then sent to its end from
 // where packets are received, and all that was in it completes.
 TEST(Sent, many_of_which_some_had_no_room) {
@@ -109,6 +108,7 @@ TEST(Sent, many_of_which_some_had_no_room) {
     s.expect_status(0, IBV_WC_SUCCESS);
 }
 
+// Each queue counts from 1, and Writes count nowhere.
 TEST(Sent, rfc5041_4_3_message_sequence_numbers) {
     session s;
     for (std::uint32_t i = 1; i <= 3; ++i) {
