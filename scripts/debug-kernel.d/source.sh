@@ -10,8 +10,6 @@ INSTALLED=linux-source-6.1
 SUITE=trixie-backports
 # The one that is known to work; where the mirror has it no more, the newest one of the suite.
 KNOWN=linux-source-7.3=7.3.4-1~bpo13+1
-# Changes only User Mode Linux, for uml-smp.
-PATCH_7=$CONFIGS/uml-smp.patch
 
 # apt with the lists of SUITE only, without a look at what this host has installed.
 apt_of_suite()
@@ -79,13 +77,17 @@ get_source()
 	fi
 }
 
+# The patch of a series changes only User Mode Linux.
+patch_of_series() { printf '%s\n' "$CONFIGS/uml-$SERIES.patch"; }
+
 source_version()
 {
 	if [[ $SERIES == 6.1 ]]; then
 		dpkg-query -W -f '${Version}' "$INSTALLED"
 	else
-		cat "$ROOT/7.x.version" "$PATCH_7"
+		cat "$ROOT/7.x.version"
 	fi
+	cat "$(patch_of_series)"
 }
 
 # Print the source as an uncompressed archive.
@@ -101,8 +103,9 @@ source_archive()
 
 patch_source()
 {
-	[[ $SERIES == 6.1 ]] || patch -d "$1" -p1 -s --no-backup-if-mismatch < "$PATCH_7" ||
-		die "$PATCH_7 does not fit this kernel"
+	local file
+	file=$(patch_of_series)
+	patch -d "$1" -p1 -s --no-backup-if-mismatch < "$file" || die "$file does not fit this kernel"
 }
 
 # Set SOURCE: one tree for all kinds of a series; each is built outside of it.
