@@ -49,6 +49,7 @@ after()
 	run_check "$CARD has its address again" wait_until 60 has_address
 	run_check "the link has come by itself" link_came
 	run_check "its unit is active" systemctl --quiet is-active "$UNIT"
+	run_check "no port mapper runs" no_port_mapper
 	pair_again "ib_write_bw -R" 18515 ib_write_bw -d srn0 -R -F -n 100 -- \
 		ib_write_bw -d srn0 -R -F -n 100 10.1.0.1
 	run_check "softrnicctl status" softrnicctl status
@@ -56,6 +57,7 @@ after()
 	run_check "the link is gone" no_link
 	run_check "its unit is not enabled any more" disabled
 }
+no_port_mapper() { command -v iwpmd && ! systemctl --quiet is-active iwpmd; }
 disabled() { ! systemctl --quiet is-enabled "$UNIT"; }
 
 case ${1:-} in

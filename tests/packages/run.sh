@@ -130,6 +130,16 @@ signed()
 	[[ $(modinfo -F signer "$(module_of "$1")") == "DKMS module signing key" ]]
 }
 
+refuses_beside_packages()
+{
+	rm -rf "$TREE/clone"
+	mkdir "$TREE/clone"
+	cp -r "$TOP/scripts" "$TREE/clone/"
+	! in_tree "$WORK" /clone/scripts/install /nowhere 2> "$DIR/refusal" &&
+		cat "$DIR/refusal" && grep 'apt purge .*softrnic-dkms' "$DIR/refusal" &&
+		rm -r "$TREE/clone"
+}
+
 says_no_headers() { grep -q "kernel headers for this kernel do" "$DIR/install.log"; }
 
 # boot KERNEL VERSION: the tree with that kernel, as a test machine of its own.
@@ -189,6 +199,7 @@ echo "TAP version 13"
 check "apt installs version $OLD_VERSION without the kernel's headers" install_debs "$DIR/old"
 cp "$LOG" "$DIR/install.log"
 check "and DKMS says that they are missing" says_no_headers
+check "make install refuses beside packages" refuses_beside_packages
 check "DKMS builds the module when they come: $older" apt install "linux-headers-$older"
 check "its version" module_version_is "$older" $OLD_VERSION
 check "it is signed by DKMS' key" signed "$older"

@@ -284,7 +284,8 @@ enabled()
 # Of the device that is not there yet, too, and with a name that needs escapes.
 enabled_early()
 {
-	softrnicctl enable srn1 later0 && softrnicctl enable srn2 a-b &&
+	softrnicctl enable srn1 later0 2>&1 | grep 'no network device later0 yet' &&
+		softrnicctl enable srn2 a-b &&
 		was_told 'enable softrnic-link@a\x2db.service' &&
 		softrnicctl list | grep -E '^srn1 +later0 +absent +yes' &&
 		softrnicctl status srn1 | grep 'there is no network device later0' &&

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // Posting: what is refused at once, with which errno and which bad_wr; odd requests that are fine.
+#include <pthread.h>
+
 #include <array>
+#include <atomic>
 #include <thread>
 
 #include "data.hpp"
@@ -191,6 +194,22 @@ TEST(Posting, TheEndOfAStreamIsSent) {
         expect_good(next(ends.server.recv_cq()), round, IBV_WC_RECV);
         expect_good(next(ends.client.send_cq()), round, IBV_WC_SEND);
     }
+}
+
+/// A thread that is cancelled while it posts would leave what it has posted without a doorbell, and
+/// the queue locked.
+TEST(Posting, IsNoPlaceToBeCancelledAt) {
+    pair ends = connect_pair();
+    std::atomic<bool> posted = false;
+    std::thread poster([&] {
+        pthread_cancel(pthread_self());
+        posted = static_cast<bool>(ends.client.qp().write(softrnic::no_slices, {}, {.id = 1}));
+        // What is left of a cancelled thread would be the next test's.
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
+    });
+    poster.join();
+    EXPECT_TRUE(posted);
+    if (posted) expect_good(next(ends.client.send_cq()), 1, IBV_WC_RDMA_WRITE);
 }
 
 TEST(Posting, BeforeTheConnection) {

@@ -6,8 +6,10 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdarg>
 #include <cstring>
@@ -178,14 +180,23 @@ using softrnic::provider::test::the_kernel;
 extern "C" {
 
 // NOLINTBEGIN(bugprone-reserved-identifier): the names that ld --wrap makes
-ssize_t __real_write(int fd, const void* data, std::size_t size);
-ssize_t __wrap_write(int fd, const void* data, std::size_t size);
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
 int __wrap_ioctl(int fd, unsigned long request, ...);
 
-ssize_t __wrap_write(int fd, const void* data, std::size_t size) {
-    if (the_kernel == nullptr || fd != the_kernel->fd()) return __real_write(fd, data, size);
-    const int error = softrnic::provider::test::uverbs_write(data, size);
-    return error != 0 ? softrnic::provider::test::fail_with(error) : static_cast<ssize_t>(size);
+long __wrap_syscall(long number, ...) {
+    std::array<long, 6> given{};
+    va_list arguments;
+    va_start(arguments, number);
+    for (long& argument : given) argument = va_arg(arguments, long);
+    va_end(arguments);
+    // libstdc++ has system calls of its own.
+    if (number != SYS_write)
+        return __real_syscall(number, given[0], given[1], given[2], given[3], given[4], given[5]);
+    EXPECT_EQ(static_cast<int>(given[0]), the_kernel->fd());
+    const int error = softrnic::provider::test::uverbs_write(
+        reinterpret_cast<const void*>(given[1]), static_cast<std::size_t>(given[2]));
+    return error != 0 ? softrnic::provider::test::fail_with(error) : given[2];
 }
 
 int __wrap_ioctl(int /*fd*/, unsigned long request, ...) {

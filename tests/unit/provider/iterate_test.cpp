@@ -183,6 +183,21 @@ TEST_F(Iterate, EachGivesItsPlaceBack) {
     ibv_end_poll(ex);
 }
 
+/// A server creates one for the connection that a message has asked for.
+TEST_F(Iterate, CreatesAQueuePairFromWithin) {
+    kernel.complete(test::a_send(1));
+    ASSERT_EQ(start(), 0);
+    ++kernel.next_qp_number;
+    ibv_qp* const other = create_qp(pd, &attr);
+    ASSERT_NE(other, nullptr);
+    other->send_cq = other->recv_cq = attr.send_cq;
+    kernel.complete(test::a_send(2, other->qp_num));
+    ASSERT_EQ(ibv_next_poll(ex), 0);
+    EXPECT_EQ(qp_of(other)->polled.count, 1U);
+    ibv_end_poll(ex);
+    EXPECT_EQ(destroy_qp(other), 0);
+}
+
 TEST_F(Iterate, AnOverflowIsToldWhenAllIsRead) {
     kernel.complete(test::a_send(1));
     kernel.cq_control().error = 1;

@@ -39,6 +39,14 @@ TEST(UnitInstance, IsEscapedAsSystemdDoes) {
     EXPECT_EQ(unit_of("eth-0"), "softrnic-link@eth\\x2d0.service");
 }
 
+TEST(RenamedByUdev, AreNamesOfPlacesAndNumbers) {
+    for (const char* renamed : {"iwo1", "iwp3s0", "iwp3s0f1", "iwP1p3s0", "iws1", "iwp3s0f1v2",
+                                "iwx020000fffe000001", "iwx020000000001"})
+        EXPECT_TRUE(renamed_by_udev(renamed)) << renamed;
+    for (const char* chosen : {"srn0", "iwarp-storage-1", "iw0", "iwx", "iw", "rocep3s0"})
+        EXPECT_FALSE(renamed_by_udev(chosen)) << chosen;
+}
+
 TEST(Printable, KeepsTerminalsSafe) {
     EXPECT_EQ(printable("eth0 ä"), "eth0 ä");
     EXPECT_EQ(printable("a\x1b[31m\n\x7f"), "a?[31m??");

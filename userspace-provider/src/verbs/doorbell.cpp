@@ -3,6 +3,7 @@
 
 #include <rdma/ib_user_verbs.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -57,12 +58,14 @@ constexpr std::uint16_t words(std::size_t bytes) noexcept {
     return static_cast<std::uint16_t>(bytes / sizeof(std::uint32_t));
 }
 
+/// Not by the function write(): that is a place where a thread may be cancelled, while it has the
+/// lock of a queue or has posted what it has not rung for.
 int ring_by_write(const object& queue, const command_kind& kind) noexcept {
     ib_uverbs_post_send_resp resp{};
     const post_message message{
         {kind.number, words(sizeof(post_message)), words(sizeof(resp))},
         {reinterpret_cast<std::uintptr_t>(&resp), queue.handle, 0, 0, kind.wqe_size}};
-    return ::write(queue.context->cmd_fd, &message, sizeof(message)) >= 0 ? 0 : errno;
+    return ::syscall(SYS_write, queue.context->cmd_fd, &message, sizeof(message)) >= 0 ? 0 : errno;
 }
 
 /// The same command by ioctl(): slower, but without write()'s check of who opened the device.

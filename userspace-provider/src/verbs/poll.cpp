@@ -54,7 +54,6 @@ void purge(completion_queue& cq, std::uint32_t qp_number) noexcept {
 void watch_sends(ibv_cq& base, queue_pair& qp) noexcept {
     completion_queue& cq = *cq_of(&base);
     qp.polled.qp_number = qp.qp.qp_num;
-    const std::lock_guard guard(cq.lock);
     cq.polled.add(qp.polled);
 }
 

@@ -31,26 +31,47 @@ void polled_by_number::grow() noexcept {
 }
 
 void polled_by_number::add(polled_sends& queue) noexcept {
-    const std::lock_guard guard(lock_);
-    if (size_ > mask_) grow();
-    insert(queue);
-    ++size_;
+    queue.next = added_.load(std::memory_order_relaxed);
+    while (!added_.compare_exchange_weak(queue.next, &queue, std::memory_order_release,
+                                         std::memory_order_relaxed)) {
+    }
+    size_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void polled_by_number::take_added() noexcept {
+    polled_sends* next = added_.exchange(nullptr, std::memory_order_acquire);
+    while (next != nullptr) {
+        if (in_buckets_ > mask_) grow();
+        insert(*std::exchange(next, next->next));
+        ++in_buckets_;
+    }
 }
 
 void polled_by_number::remove(polled_sends& queue) noexcept {
     const std::lock_guard guard(lock_);
+    take_added();
     polled_sends** at = &bucket(queue.qp_number);
     while (*at != &queue) at = &(*at)->next;
     *at = queue.next;
-    --size_;
+    --in_buckets_;
+    size_.fetch_sub(1, std::memory_order_relaxed);
     if (last_ == &queue) last_ = nullptr;
+}
+
+polled_sends* polled_by_number::find(std::uint32_t qp_number) noexcept {
+    polled_sends* found = bucket(qp_number);
+    while (found != nullptr && found->qp_number != qp_number) found = found->next;
+    return found;
 }
 
 void polled_by_number::count(std::uint32_t qp_number, std::uint32_t completions) noexcept {
     const std::lock_guard guard(lock_);
     if (last_ == nullptr || last_->qp_number != qp_number) {
-        polled_sends* found = bucket(qp_number);
-        while (found != nullptr && found->qp_number != qp_number) found = found->next;
+        polled_sends* found = find(qp_number);
+        if (found == nullptr) {
+            take_added();
+            found = find(qp_number);
+        }
         if (found == nullptr) return;
         last_ = found;
     }

@@ -19,16 +19,17 @@ struct polled_sends {
     polled_sends* next = nullptr;  ///< of the same bucket
 };
 
-/// Those of the queue pairs that send to one completion queue, whose lock guards it. Queue pairs
-/// are found by number, one at a time or with thousands of others.
+/// Those of the queue pairs that send to one completion queue. Its lock guards all but add() and
+/// several(). Queue pairs are found by number, one at a time or with thousands of others.
 class polled_by_number {
 public:
     polled_by_number() noexcept { lock_.disable(); }
 
-    /// The completion queue has no lock, since one thread uses it. Others may still create queue
+    /// The completion queue has no lock, since one thread uses it. Others may still destroy queue
     /// pairs that complete there. Before first use.
     void guard_itself() noexcept { lock_.enable(); }
 
+    /// Takes no lock: a program may create queue pairs from ibv_start_poll() to ibv_end_poll().
     void add(polled_sends& queue) noexcept;
     void remove(polled_sends& queue) noexcept;
 
@@ -50,13 +51,17 @@ private:
     }
     void insert(polled_sends& queue) noexcept;
     void grow() noexcept;
+    void take_added() noexcept;
+    [[nodiscard]] polled_sends* find(std::uint32_t qp_number) noexcept;
 
     queue_lock lock_;
+    std::atomic<polled_sends*> added_ = nullptr;  ///< those that are in no bucket yet
     polled_sends* last_ = nullptr;  ///< the one that was counted for last
     polled_sends* only_ = nullptr;  ///< the bucket of a small table
     std::unique_ptr<polled_sends*[], deallocate> buckets_;
-    std::uint32_t mask_ = 0;  ///< of numbers: one less than there are buckets
-    std::atomic<std::uint32_t> size_ = 0;
+    std::uint32_t mask_ = 0;       ///< of numbers: one less than there are buckets
+    std::uint32_t in_buckets_ = 0;
+    std::atomic<std::uint32_t> size_ = 0;  ///< with those that are in no bucket yet
 };
 
 }  // namespace softrnic::provider

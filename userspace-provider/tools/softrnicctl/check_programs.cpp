@@ -11,6 +11,9 @@
 #include "check.hpp"
 #include "descriptor.hpp"
 #include "module.hpp"
+#include "names.hpp"
+#include "process.hpp"
+#include "systemd.hpp"
 
 namespace softrnic::ctl {
 namespace {
@@ -64,13 +67,23 @@ check check_device_names(const std::vector<link_report>& links) {
     if (file.empty() || !renames(file))
         return {verdict::ok, "names", "no udev rule renames RDMA devices"};
     for (const link_report& link : links) {
-        // What rdma_rename makes of an iWARP device.
-        if (link.there && link.name.starts_with("iw") && link.name.size() > 12)
+        if (link.there && renamed_by_udev(link.name))
             return {verdict::wrong, "names", "udev has renamed a link to " + link.name,
                     "ln -s /dev/null /etc/udev/rules.d/" + rule};
     }
     return {verdict::ok, "names",
             "a udev rule renames RDMA devices; softrnicctl gives links their names again"};
+}
+
+/// With a port mapper on this host the kernel asks it for each connection.
+void check_port_mapper(checks& found) {
+    if (!systemd_runs()) return;
+    outcome<ended_process> asked = run_program({"systemctl", "--quiet", "is-active", "iwpmd"});
+    if (!asked || asked->status != 0) return;
+    found.push_back({verdict::wrong, "iwpmd",
+                     "the port mapper runs: connections wait up to 10 s for that of a peer that "
+                     "has none, or does not let UDP port 3935 through",
+                     "systemctl mask --now iwpmd"});
 }
 
 /// errno of bind(), 0 for none.
@@ -130,6 +143,7 @@ checks check_programs(const std::vector<link_report>& links, std::optional<unsig
     }
     found.push_back(check_memlock());
     found.push_back(check_device_names(links));
+    check_port_mapper(found);
     if (!port) {
         found.push_back({verdict::unknown, "port", "which one a program will listen at is its own",
                          "softrnicctl doctor --port PORT"});

@@ -59,7 +59,7 @@ problem refused(const std::string& what, const kernel_answer& answer, kernel_log
 
 /// rdma-core's udev rules rename devices that are added, so wait for udev, and undo it.
 maybe_problem keep_name(rdma_netlink& kernel, const std::string& name, const std::string& netdev) {
-    if (exists("/run/udev/control")) (void)run_program({"udevadm", "settle", "--timeout=10"});
+    if (exists("/run/udev/control")) (void)run_program({"udevadm", "settle", "--timeout=60"});
     outcome<std::vector<link>> links = softrnic_links(kernel);
     if (!links) return links.why();
     const link* added = link_on(*links, netdev);
@@ -193,6 +193,10 @@ maybe_problem enable(const std::string& name, const std::string& any_netdev_name
         }
         return bad;
     }
+    if (!netdev_exists(netdev))
+        std::fprintf(stderr,
+                     "softrnicctl: there is no network device %s yet; the link comes with it\n",
+                     printable(netdev).c_str());
     return revive_unit(netdev);
 }
 

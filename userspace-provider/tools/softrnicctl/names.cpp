@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <regex>
 
 namespace softrnic::ctl {
 namespace {
@@ -58,6 +59,12 @@ std::string escape_unit_instance(std::string_view text) {
 
 std::string unit_of(std::string_view netdev) {
     return "softrnic-link@" + escape_unit_instance(netdev) + ".service";
+}
+
+bool renamed_by_udev(const std::string& name) {
+    static const std::regex pattern(
+        "iw(x[0-9a-f]{12,16}|o[0-9]+|(P[0-9]+)?(p[0-9]+)?s[0-9]+(f[0-9]+)?(v[0-9]+)?)");
+    return std::regex_match(name, pattern);
 }
 
 std::string printable(std::string_view text) {
