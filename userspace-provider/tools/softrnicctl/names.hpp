@@ -25,8 +25,8 @@ std::string escape_unit_instance(std::string_view text);
 /// The unit that keeps a link on this network device.
 std::string unit_of(std::string_view netdev);
 
-/// Whether rdma_rename of rdma-core makes such names: "iw" and where an iWARP device is on the PCI bus,
-/// or its GUID.
+/// Whether rdma_rename of rdma-core makes such names: "iw" and where an iWARP device is on the PCI
+/// bus, or its GUID.
 bool renamed_by_udev(const std::string& name);
 
 /// The text with anything replaced that a terminal would act upon.
