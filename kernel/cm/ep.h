@@ -127,7 +127,7 @@ struct srn_ep {
  * these, and many have a backlog of less than ten: of some clients that come at once, TCP would
  * then ignore a few for a second or more.
  */
-static inline u32 srn_ep_handshakes(const struct srn_ep *listener)
+static inline u32 srn_ep_tcp_backlog(const struct srn_ep *listener)
 {
 	return max_t(u32, listener->backlog, 64);
 }

@@ -9,6 +9,7 @@
 #include <linux/inetdevice.h>
 #include <linux/slab.h>
 #include <net/addrconf.h>
+#include <net/l3mdev.h>
 
 #include "../device/workqueues.h"
 #include "../stream/acceptor.h"
@@ -82,7 +83,12 @@ static bool netdev_has_address(struct net_device *netdev, const struct sockaddr_
 		return netdev_has_ipv4(netdev, ((struct sockaddr_in *)a)->sin_addr.s_addr);
 	if (ipv6_addr_v4mapped(&in6->sin6_addr))
 		return netdev_has_ipv4(netdev, in6->sin6_addr.s6_addr32[3]);
-	return ipv6_chk_addr(dev_net(netdev), &in6->sin6_addr, netdev, 1);
+	/* Each network device may have the same link-local address. A VRF speaks for its devices. */
+	if (in6->sin6_scope_id && in6->sin6_scope_id != netdev->ifindex &&
+	    in6->sin6_scope_id != l3mdev_master_ifindex(netdev))
+		return false;
+	return IS_ENABLED(CONFIG_IPV6) &&
+	       ipv6_chk_addr(dev_net(netdev), &in6->sin6_addr, netdev, 1);
 }
 
 /* Whose connection is it? Context: ports_mutex held. */
@@ -243,7 +249,7 @@ static int listen_at_new_port(struct srn_ep *ep, const struct iw_cm_id *cm_id)
 		return ret;
 	}
 	ret = srn_acceptor_open(&port->acceptor, port->net, (struct sockaddr *)&port->address,
-				port->v6only, srn_ep_handshakes(ep));
+				port->v6only, srn_ep_tcp_backlog(ep));
 	mutex_lock(&ports_mutex);
 	if (!ret) {
 		list_add(&port->node, &ports);

@@ -45,7 +45,7 @@ static struct srn_ep *join_half_open(struct srn_ep *ep)
 
 	spin_lock_bh(&ep->dev->lock);
 	list_add_tail(&ep->half_open_node, &listener->half_open);
-	if (++listener->num_half_open > 2 * srn_ep_handshakes(listener) + 64)
+	if (++listener->num_half_open > 2 * srn_ep_tcp_backlog(listener) + 64)
 		oldest = srn_ep_get(list_first_entry(&listener->half_open, struct srn_ep,
 						     half_open_node));
 	spin_unlock_bh(&ep->dev->lock);

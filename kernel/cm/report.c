@@ -130,8 +130,9 @@ int srn_report_connecting(struct srn_ep *ep)
 	int ret;
 
 	srn_event_init(ep, ep->cm_id, &event, IW_CM_EVENT_CONNECT_REPLY);
-	event.local_addr = ep->cm_id->local_addr;
-	event.remote_addr = ep->cm_id->remote_addr;
+	/* The core keeps these as the mapped addresses, and finds by them what it has to free. */
+	event.local_addr = ep->cm_id->m_local_addr;
+	event.remote_addr = ep->cm_id->m_remote_addr;
 	srn_report_init(ep);
 	ret = send_and_be_told(ep, &event);
 	if (ret)
@@ -231,8 +232,6 @@ static void tell_connected(struct srn_ep *ep)
 		       ep->listener ? IW_CM_EVENT_ESTABLISHED : IW_CM_EVENT_CONNECT_REPLY);
 	trace_srn_cm_event(ep, &event);
 	if (!ep->listener) {
-		cm_id->m_local_addr = event.local_addr;
-		cm_id->m_remote_addr = event.remote_addr;
 		event.local_addr = cm_id->local_addr;
 		event.remote_addr = cm_id->remote_addr;
 		event.private_data = srn_event_private(ep, &event.private_data_len);

@@ -20,7 +20,8 @@
  */
 int srn_fastreg_register(const struct ib_pd *pd, struct ib_mr *ibmr, u32 key, u32 access)
 {
-	struct srn_mem *mem = to_srn_mr(ibmr)->mem;
+	struct srn_mr *mr = to_srn_mr(ibmr);
+	struct srn_mem *mem = mr->mem;
 
 	if (mem->type != SRN_MEM_FAST_REG || mem->pd != pd || (key ^ mem->stag) >> 8)
 		return -EINVAL;
@@ -28,6 +29,11 @@ int srn_fastreg_register(const struct ib_pd *pd, struct ib_mr *ibmr, u32 key, u3
 	if (mem->valid) {
 		spin_unlock(&mem->lock);
 		return -EINVAL;
+	}
+	/* A consumer may register once more what it has mapped before. */
+	if (mr->num_next) {
+		swap(mem->blocks, mr->next_blocks);
+		mr->num_next = 0;
 	}
 	mem->iova = ibmr->iova;
 	mem->length = ibmr->length;

@@ -131,10 +131,11 @@ enum srn_mem_fault srn_mem_check(const struct srn_mem *mem, const struct ib_pd *
 		return SRN_MEM_WRONG_PD;
 	if ((mem->access & access) != access)
 		return SRN_MEM_NO_ACCESS;
-	if (addr + len < addr)
+	/* A region may end with the last byte of all. The kernel has nothing there. */
+	if (len && addr + len - 1 < addr)
 		return SRN_MEM_WRAP;
 	if (mem->type == SRN_MEM_DMA)
-		return SRN_MEM_OK;
+		return addr + len < addr ? SRN_MEM_WRAP : SRN_MEM_OK;
 	if (addr < mem->iova || len > mem->length || addr - mem->iova > mem->length - len)
 		return SRN_MEM_BOUNDS;
 	return SRN_MEM_OK;
@@ -153,7 +154,7 @@ enum srn_mem_fault srn_mem_check(const struct srn_mem *mem, const struct ib_pd *
 bool srn_mem_begin(struct srn_mem *mem)
 {
 	atomic_inc(&mem->accesses);
-	/* Pairs with the barriers in srn_mem_revoke() and invalidate() of mr.c. */
+	/* Pairs with the barriers in srn_mem_revoke() and revoke_sleeping() of mr.c. */
 	smp_mb__after_atomic();
 	/* Acquire: the fields that it was registered or bound with are visible. */
 	if (smp_load_acquire(&mem->valid))

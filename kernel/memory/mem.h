@@ -58,7 +58,7 @@ struct srn_mem {
 	atomic_t accesses;	/* those that are open, see srn_mem_begin() */
 
 	u32 num_blocks;
-	u32 max_blocks;		/* fast registration: room in @blocks */
+	u32 max_blocks;		/* fast registration: room for them, now and the next time */
 	struct kref ref;
 	struct rcu_head rcu;
 	struct ib_umem *umem;

@@ -43,6 +43,7 @@ static int mr_publish(struct srn_mr *mr)
 static void mr_free(struct srn_mr *mr)
 {
 	srn_mem_put(mr->mem);
+	kvfree(mr->next_blocks);
 	kfree(mr);
 }
 
@@ -142,7 +143,7 @@ struct ib_mr *srn_mr_reg_user(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 }
 
 /* Nothing is placed in it or read from it any more when this returns. */
-static void invalidate(struct srn_mem *mem)
+static void revoke_sleeping(struct srn_mem *mem)
 {
 	WRITE_ONCE(mem->valid, false);
 	/* Pairs with the barrier in srn_mem_begin(). */
@@ -232,7 +233,7 @@ struct ib_mr *srn_mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start, u64 le
 	mr->mem = mem;
 	mr->ibmr.lkey = mem->stag;
 	mr->ibmr.rkey = mem->stag;
-	invalidate(old);
+	revoke_sleeping(old);
 	if (shares)
 		forget_memory(old);
 	srn_mem_put(old);
@@ -263,7 +264,8 @@ struct ib_mr *srn_mr_alloc(struct ib_pd *pd, enum ib_mr_type type, u32 max_num_s
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	mr->mem->blocks = kvcalloc(max_num_sg, sizeof(u64), GFP_KERNEL_ACCOUNT);
-	if (mr->mem->blocks) {
+	mr->next_blocks = kvcalloc(max_num_sg, sizeof(u64), GFP_KERNEL_ACCOUNT);
+	if (mr->mem->blocks && mr->next_blocks) {
 		mr->mem->max_blocks = max_num_sg;
 		ret = mr_publish(mr);
 	}
@@ -276,11 +278,11 @@ struct ib_mr *srn_mr_alloc(struct ib_pd *pd, enum ib_mr_type type, u32 max_num_s
 
 static int mr_set_page(struct ib_mr *ibmr, u64 addr)
 {
-	struct srn_mem *mem = to_srn_mr(ibmr)->mem;
+	struct srn_mr *mr = to_srn_mr(ibmr);
 
-	if (mem->num_blocks == mem->max_blocks)
+	if (mr->num_next == mr->mem->max_blocks)
 		return -ENOMEM;
-	mem->blocks[mem->num_blocks++] = addr;
+	mr->next_blocks[mr->num_next++] = addr;
 	return 0;
 }
 
@@ -291,6 +293,8 @@ static int mr_set_page(struct ib_mr *ibmr, u64 addr)
  * @sg_nents: entries of it
  * @sg_offset: offset into its first entry
  *
+ * The region may still be valid: its invalidation may have been posted, and not executed.
+ *
  * Context: any.
  *
  * Return: entries mapped, or a negative errno.
@@ -298,11 +302,11 @@ static int mr_set_page(struct ib_mr *ibmr, u64 addr)
 int srn_mr_map_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
 		  unsigned int *sg_offset)
 {
-	struct srn_mem *mem = to_srn_mr(ibmr)->mem;
+	struct srn_mr *mr = to_srn_mr(ibmr);
 
-	if (mem->type != SRN_MEM_FAST_REG)
+	if (mr->mem->type != SRN_MEM_FAST_REG)
 		return -EINVAL;
-	mem->num_blocks = 0;
+	mr->num_next = 0;
 	return ib_sg_to_pages(ibmr, sg, sg_nents, sg_offset, mr_set_page);
 }
 
@@ -345,7 +349,7 @@ int srn_mr_dereg(struct ib_mr *ibmr, struct ib_udata *udata)
 	else if (!srn_window_refuse(mem))
 		return -EBUSY;
 	xa_erase(&mem->dev->mems, mem->stag >> 8);
-	invalidate(mem);
+	revoke_sleeping(mem);
 	mr_free(mr);
 	return 0;
 }

@@ -12,6 +12,8 @@ struct srn_mem;
 struct srn_mr {
 	struct ib_mr ibmr;
 	struct srn_mem *mem;
+	u64 *next_blocks;	/* of a coming fast registration, in place of those of @mem */
+	u32 num_next;
 };
 
 static inline struct srn_mr *to_srn_mr(struct ib_mr *ibmr)

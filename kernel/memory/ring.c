@@ -93,14 +93,13 @@ static int map_pages(struct vm_area_struct *vma, void *memory)
  *
  * Context: process.
  *
- * Return: 0; -EPERM if it would be executable; -EINVAL if there is no such mapping or it is
- * shorter; or a negative errno.
+ * Return: 0; -EPERM if it would be executable; -EINVAL if there is no such mapping, or it has
+ * another size; or a negative errno.
  */
 int srn_ring_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma)
 {
-	size_t size = vma->vm_end - vma->vm_start;
 	struct rdma_user_mmap_entry *entry;
-	int ret = -EINVAL;
+	int ret;
 
 	if (vma->vm_flags & VM_EXEC)
 		return -EPERM;
@@ -108,8 +107,7 @@ int srn_ring_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma)
 	entry = rdma_user_mmap_entry_get(ibuc, vma);
 	if (!entry)
 		return -EINVAL;
-	if (size <= entry->npages * PAGE_SIZE)
-		ret = map_pages(vma, container_of(entry, struct srn_mmap, entry)->memory);
+	ret = map_pages(vma, container_of(entry, struct srn_mmap, entry)->memory);
 	rdma_user_mmap_entry_put(entry);
 	return ret;
 }

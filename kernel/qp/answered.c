@@ -9,7 +9,8 @@
 /*
  * An answer has the lower 16 bits of an index in the send queue. A work request stays in the queue
  * until it is answered, so the index is behind that of the last question by no more than the depth
- * of the queue.
+ * of the queue. Nor does a request's number, of 16 bits, go round within the queue: each is two
+ * messages at most.
  */
 static_assert(SRN_MAX_QP_WR <= 32768);
 
@@ -140,8 +141,8 @@ static bool mark_refused(struct srn_sq *sq, u32 *index, const struct srn_rdmap_h
 	lockdep_assert_held(&sq->lock);
 	if ((s32)(sq->cons - *index) > 0)
 		*index = sq->cons;
-	/* Acquire: pairs with srn_fetch_next() and srn_fetch_post(). */
-	if ((s32)(end - smp_load_acquire(&sq->prod)) > 0)
+	/* Who still posts does so under the lock. */
+	if ((s32)(end - sq->prod) > 0)
 		end = sq->prod;
 	for (; most && (s32)(end - *index) > 0; most--) {
 		send = srn_sq_slot(sq, (*index)++);

@@ -54,7 +54,10 @@ static bool may_be_refused(const struct srn_sq *sq)
 	return sq->refused_as && (s32)(sq->cons - sq->placed) >= 0;
 }
 
-/* Complete at most @most that are done. Return: how many; fewer if no more are done. */
+/*
+ * Complete at most @most that are done. What is behind an error waits for the end, which flushes
+ * it. Return: how many; fewer if no more are done.
+ */
 static u32 complete_done(struct srn_qp *qp, u32 most, bool *written, bool *failed)
 {
 	struct srn_sq *sq = &qp->sq;
@@ -62,11 +65,12 @@ static u32 complete_done(struct srn_qp *qp, u32 most, bool *written, bool *faile
 	u32 done = 0;
 
 	lockdep_assert_held(&sq->lock);
-	while (done < most && sq->cons != sq->sent && !unlikely(may_be_refused(sq))) {
+	while (done < most && sq->cons != sq->sent && !unlikely(sq->failed || may_be_refused(sq))) {
 		send = srn_sq_slot(sq, sq->cons);
 		if ((srn_is_request(send) && !send->finished) || !srn_placed_oldest(sq, send))
 			break;
-		*failed |= send->status != IB_WC_SUCCESS;
+		if (unlikely(send->status != IB_WC_SUCCESS))
+			sq->failed = *failed = true;
 		*written |= complete_one(qp, send->status);
 		done++;
 	}
@@ -121,11 +125,11 @@ static u8 flush_status(struct srn_sq *sq)
  */
 static bool was_executed(const struct srn_sq *sq, const struct srn_send *send)
 {
+	/* The peer does not execute what is behind a request that it has refused. */
+	if (sq->failed)
+		return false;
 	if (srn_is_request(send))
 		return send->finished;
-	/* The peer does not execute what is behind a request that it has refused. */
-	if (sq->flushed && (sq->await_placement || sq->refused_as))
-		return false;
 	if (sq->cons == sq->sent)
 		return sq->await_placement && (s32)(sq->placed - sq->cons) > 0;
 	return srn_placed_oldest(sq, send);
@@ -148,7 +152,7 @@ static u32 flush_outstanding(struct srn_qp *qp, u32 most, bool *written)
 		status = send->status;
 		if (status == IB_WC_SUCCESS && !was_executed(sq, send))
 			status = flush_status(sq);
-		sq->flushed |= status != IB_WC_SUCCESS;
+		sq->failed |= status != IB_WC_SUCCESS;
 		if (sq->cons == sq->sent)
 			sq->sent++;
 		*written |= complete_one(qp, status);
@@ -160,9 +164,9 @@ static u32 flush_outstanding(struct srn_qp *qp, u32 most, bool *written)
  * srn_completion_flush - complete everything that is outstanding, in order
  * @qp: queue pair in ERR whose stream has been stopped
  *
- * A request that was executed completely succeeds, one that carries an error completes with it, and
- * all others are flushed. If a process goes on posting meanwhile, it rings, and that flushes what
- * exceeds one ring's worth.
+ * Before the first error a request that was executed completely succeeds. One that carries an error
+ * completes with it, and all others are flushed. If a process goes on posting meanwhile, it rings,
+ * and that flushes what exceeds one ring's worth.
  *
  * Context: any, sq.lock not held. Notifies.
  */

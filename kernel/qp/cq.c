@@ -87,8 +87,8 @@ static void raise_error(struct srn_cq *cq)
  *
  * Context: any; no lock of a queue pair except conn_mutex, no lock of a CQ or RQ, and no memory
  * access is held, since a kernel consumer may post from its handler. The lock of a direct end may
- * be held. The handler runs with bottom halves off, so that what it posts to another queue pair is
- * not transmitted, and completed, on top of this stack.
+ * be held. A kernel consumer may be called from its own post. The handler runs with bottom halves
+ * off, so that what it posts to another queue pair is not transmitted and completed on this stack.
  */
 void srn_cq_notify(struct srn_cq *cq, bool solicited)
 {

@@ -3,8 +3,8 @@
  * What a complete message means. RFC 5040 sections 5 and 8.
  */
 #include "../memory/invalidate.h"
+#include "../stream/rx.h"
 #include "../stream/tx.h"
-#include "../stream/worker.h"
 #include "answered.h"
 #include "completion.h"
 #include "placed.h"
@@ -286,10 +286,8 @@ void srn_delivery_done(struct srn_stream *s)
 
 	if (rx->notify_send) {
 		rx->notify_send = complete_some(qp);
-		if (unlikely(rx->notify_send)) {
-			s->rx_more = true;
-			srn_worker_receive(s, 0);
-		}
+		if (unlikely(rx->notify_send))
+			srn_rx_leave_more(s);
 		/*
 		 * An orderly close waits for the last Read: it sets SQD, then looks at sq.cons. So
 		 * does the transmitter before a bad request ends the connection.

@@ -113,7 +113,7 @@ bool srn_fetch_next(struct srn_qp *qp, bool flushing)
 	}
 	if (sq->signal_all)
 		send->wqe.flags |= SRN_WR_SIGNALED;
-	/* Release: pairs with srn_answered_finish(). */
+	/* Release: pairs with srn_requester_next() and with scheduler.c. */
 	smp_store_release(&sq->prod, sq->prod + 1);
 	return true;
 }

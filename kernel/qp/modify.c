@@ -24,7 +24,7 @@ static void forget_work(struct srn_qp *qp)
 	}
 	spin_unlock(&qp->rq.lock);
 	qp->sq.flush_first_as = 0;
-	qp->sq.flushed = false;
+	qp->sq.failed = false;
 	qp->tx.awaits_completion = false;
 	qp->sq.next = qp->sq.prod;
 	qp->sq.sent = qp->sq.prod;

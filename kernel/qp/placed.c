@@ -25,7 +25,7 @@ void srn_placed_begin(struct srn_qp *qp, bool await)
 	qp->sq.placed = qp->sq.next;
 	qp->sq.messages = 0;
 	qp->sq.await_placement = await;
-	qp->sq.flushed = false;
+	qp->sq.failed = false;
 	qp->sq.refused_as = 0;
 }
 

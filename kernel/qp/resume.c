@@ -3,7 +3,6 @@
  * Messages that have waited for a receive go on.
  */
 #include "../stream/rx.h"
-#include "../stream/worker.h"
 #include "placed.h"
 #include "rnr.h"
 #include "stream_ops.h"
@@ -57,12 +56,11 @@ void srn_resume_messages(struct srn_stream *s)
 	}
 	/* The next segment that comes does not continue one that has waited. */
 	qp->rx.target = NULL;
-	if (!segment)
-		return;
 	if (ret == -ENOENT) {
 		srn_rnr_wait_on(qp);
 		return;
 	}
-	s->rx_more = true;
-	srn_worker_receive(s, 0);
+	if (!segment && !srn_rnr_drop(qp))
+		return;
+	srn_rx_leave_more(s);
 }

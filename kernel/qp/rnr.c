@@ -5,6 +5,7 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
+#include "../stream/rx.h"
 #include "../stream/tx.h"
 #include "../stream/worker.h"
 #include "rnr.h"
@@ -100,15 +101,14 @@ static void free_segments(struct list_head *segments)
 
 static void stop_waiting(struct srn_qp *qp)
 {
-	qp->stream.rx_held = false;
 	free_segments(&qp->rx.rnr->spare);
 	ask_for_doorbell(qp, false);
 }
 
 /*
  * The oldest message has waited for as long as its sender allows, which is told so. This message is
- * dropped, and so is whatever waits, or would have to wait, behind it. What is kept is freed with
- * the connection, which ends soon: it may be much.
+ * dropped, and so is whatever waits, or would have to wait, behind it. What is kept may be much, so
+ * it is freed by passes that follow.
  */
 static void refuse(struct srn_qp *qp)
 {
@@ -120,6 +120,7 @@ static void refuse(struct srn_qp *qp)
 	stop_waiting(qp);
 	WRITE_ONCE(qp->tx.refuse_due, true);
 	srn_tx_kick_async(&qp->stream);
+	srn_worker_receive(&qp->stream, 0);
 }
 
 /*
@@ -303,6 +304,36 @@ struct srn_rnr_segment *srn_rnr_oldest(struct srn_qp *qp)
 	return list_first_entry_or_null(&qp->rx.rnr->segments, struct srn_rnr_segment, list);
 }
 
+static void free_segment(struct srn_rnr *rnr, struct srn_rnr_segment *segment)
+{
+	list_del(&segment->list);
+	rnr->bytes -= segment->size;
+	kfree(segment);
+}
+
+/**
+ * srn_rnr_drop - free some of what is kept, if a message has been refused
+ * @qp: queue pair that keeps something
+ *
+ * Context: the receiver.
+ *
+ * Return: true if there is more to free in another turn.
+ */
+bool srn_rnr_drop(struct srn_qp *qp)
+{
+	struct srn_rnr *rnr = qp->rx.rnr;
+
+	if (!rnr->refused)
+		return false;
+	while (!list_empty(&rnr->segments)) {
+		if (!srn_rx_step(&qp->stream, 0))
+			return true;
+		free_segment(rnr, list_first_entry(&rnr->segments, struct srn_rnr_segment, list));
+	}
+	qp->stream.rx_held = false;
+	return false;
+}
+
 /**
  * srn_rnr_done - a segment does not wait any more
  * @qp: queue pair
@@ -316,11 +347,10 @@ void srn_rnr_done(struct srn_qp *qp, struct srn_rnr_segment *segment)
 
 	rnr->look_delay = 1;
 	rnr->since = jiffies;
-	list_del(&segment->list);
-	rnr->bytes -= segment->size;
-	kfree(segment);
+	free_segment(rnr, segment);
 	if (!list_empty(&rnr->segments))
 		return;
+	qp->stream.rx_held = false;
 	stop_waiting(qp);
 	if (qp->srq && READ_ONCE(qp->srq->num_waiters) >= MAX_TOLD)
 		srn_rnr_posted_shared(qp->srq);

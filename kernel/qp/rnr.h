@@ -65,6 +65,7 @@ int srn_rnr_memory(struct srn_qp *qp, gfp_t gfp);
 void srn_rnr_place(struct srn_qp *qp, const u8 *data, u32 len);
 void srn_rnr_end(struct srn_qp *qp);
 struct srn_rnr_segment *srn_rnr_oldest(struct srn_qp *qp);
+bool srn_rnr_drop(struct srn_qp *qp);
 void srn_rnr_done(struct srn_qp *qp, struct srn_rnr_segment *segment);
 void srn_rnr_asked(struct srn_qp *qp, u16 index);
 void srn_rnr_passed(struct srn_qp *qp);

@@ -51,10 +51,25 @@ static int recv_copy(const struct srn_rq *rq, const struct srn_recv_wqe *wqe,
 }
 
 /**
+ * srn_rq_left - how many receives are posted and have not been taken
+ * @rq: ring
+ *
+ * Context: any, rq->lock held.
+ *
+ * Return: number; more than @rq->depth if the index of the process makes no sense.
+ */
+u32 srn_rq_left(const struct srn_rq *rq)
+{
+	lockdep_assert_held(&rq->lock);
+	/* Acquire: the WQEs up to there are written. */
+	return (rq->user_prod ? smp_load_acquire(rq->user_prod) : rq->prod) - rq->cons;
+}
+
+/**
  * srn_rq_take_locked - take the oldest receive of a locked ring
  * @rq: ring
  * @out: private copy of the WQE
- * @left: how many are posted behind it, if it was taken
+ * @left: how many are posted behind it, if it was consumed
  *
  * Context: any, rq->lock held.
  *
@@ -62,15 +77,13 @@ static int recv_copy(const struct srn_rq *rq, const struct srn_recv_wqe *wqe,
  */
 int srn_rq_take_locked(struct srn_rq *rq, struct srn_recv *out, u32 *left)
 {
-	u32 prod, ready;
+	u32 ready;
 	int ret;
 
 	lockdep_assert_held(&rq->lock);
 	if (!rq->depth)
 		return -ENOENT;
-	/* Acquire: the WQEs up to there are written. */
-	prod = rq->user_prod ? smp_load_acquire(rq->user_prod) : rq->prod;
-	ready = prod - rq->cons;
+	ready = srn_rq_left(rq);
 	if (!ready)
 		return -ENOENT;
 	if (ready > rq->depth)

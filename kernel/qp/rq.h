@@ -54,6 +54,7 @@ static inline bool srn_rq_empty(const struct srn_rq *rq)
 }
 
 void srn_rq_size(struct srn_rq *rq, u32 entries, u32 max_sge);
+u32 srn_rq_left(const struct srn_rq *rq);
 int srn_rq_take(struct srn_rq *rq, struct srn_recv *out);
 int srn_rq_take_locked(struct srn_rq *rq, struct srn_recv *out, u32 *left);
 int srn_rq_post(struct srn_rq *rq, const struct ib_recv_wr *wr);

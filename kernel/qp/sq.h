@@ -13,7 +13,7 @@
  *
  * The transmitter owns next (and prod, for a process); sq.lock protects the rest. Before a
  * connection sends, what begins anew with it is set without the lock: ord, requested, answered,
- * placed, messages, await_placement, flushed and refused_as.
+ * placed, messages, await_placement, failed and refused_as.
  *
  * Outstanding RDMA Reads have a data sink STag that only this queue pair knows, above the range of
  * registered memory: the peer can write to it with nothing but the response to that Read, and the
@@ -59,8 +59,8 @@ struct srn_sq {
 	bool await_placement;
 	/* status of the first flushed request, 0 for the usual one; under @lock */
 	u8 flush_first_as;
-	/* a request was flushed, or completed with an error when others were; under @lock */
-	bool flushed;
+	/* a request completed with an error, so none behind it succeeds; under @lock */
+	bool failed;
 	/* status of a Send or Write that the peer has refused, 0 if it has not; under @lock */
 	u8 refused_as;
 	/* the Terminate in rx.control tells which one; under @lock */

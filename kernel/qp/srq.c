@@ -66,8 +66,29 @@ int srn_srq_create(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct i
 	return 0;
 }
 
+/* Are there fewer than the armed limit? Disarm it then. */
+static bool limit_reached(struct srn_srq *srq, u32 left)
+{
+	lockdep_assert_held(&srq->rq.lock);
+	if (left >= srq->limit)
+		return false;
+	srq->limit = 0;
+	return true;
+}
+
+static void raise_limit(struct srn_srq *srq)
+{
+	struct ib_event event = {
+		.device = srq->ibsrq.device, .event = IB_EVENT_SRQ_LIMIT_REACHED,
+		.element.srq = &srq->ibsrq,
+	};
+
+	if (srq->ibsrq.event_handler)
+		srq->ibsrq.event_handler(&event, srq->ibsrq.srq_context);
+}
+
 /**
- * srn_srq_modify - arm the limit event
+ * srn_srq_modify - arm the limit event, which is raised at once if fewer are left already
  * @ibsrq: queue
  * @attr: the limit
  * @mask: IB_SRQ_LIMIT; IB_SRQ_MAX_WR is not supported
@@ -83,6 +104,7 @@ int srn_srq_modify(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_a
 {
 	struct srn_srq *srq = to_srn_srq(ibsrq);
 	unsigned long flags;
+	bool raise;
 	int ret;
 
 	ret = srn_abi_request(to_srn_dev(ibsrq->device), udata, NULL, 0);
@@ -96,7 +118,11 @@ int srn_srq_modify(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_a
 		return -EINVAL;
 	spin_lock_irqsave(&srq->rq.lock, flags);
 	srq->limit = attr->srq_limit;
+	/* The queue may be empty, and then nothing is taken that would show it. */
+	raise = limit_reached(srq, srn_rq_left(&srq->rq));
 	spin_unlock_irqrestore(&srq->rq.lock, flags);
+	if (raise)
+		raise_limit(srq);
 	return 0;
 }
 
@@ -183,10 +209,6 @@ int srn_srq_post(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
  */
 int srn_srq_take(struct srn_srq *srq, struct srn_recv *out)
 {
-	struct ib_event event = {
-		.device = srq->ibsrq.device, .event = IB_EVENT_SRQ_LIMIT_REACHED,
-		.element.srq = &srq->ibsrq,
-	};
 	unsigned long flags;
 	bool raise = false;
 	u32 left;
@@ -194,12 +216,10 @@ int srn_srq_take(struct srn_srq *srq, struct srn_recv *out)
 
 	spin_lock_irqsave(&srq->rq.lock, flags);
 	ret = srn_rq_take_locked(&srq->rq, out, &left);
-	if (!ret && srq->limit && left < srq->limit) {
-		srq->limit = 0;
-		raise = true;
-	}
+	if (!ret || ret == -EINVAL)
+		raise = limit_reached(srq, left);
 	spin_unlock_irqrestore(&srq->rq.lock, flags);
-	if (raise && srq->ibsrq.event_handler)
-		srq->ibsrq.event_handler(&event, srq->ibsrq.srq_context);
+	if (raise)
+		raise_limit(srq);
 	return ret;
 }

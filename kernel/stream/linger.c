@@ -36,7 +36,7 @@ static void drop_input(struct sock *sk)
 /* Both directions are closed and acknowledged. */
 static bool all_done(const struct sock *sk)
 {
-	return sk->sk_state == TCP_CLOSE || sk->sk_state == TCP_TIME_WAIT;
+	return sk->sk_state == TCP_CLOSE;
 }
 
 static void linger_state_change(struct sock *sk)

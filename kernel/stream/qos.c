@@ -40,7 +40,8 @@ void srn_qos_set_tos(struct socket *sock, u8 tos)
  */
 void srn_qos_set_rate(struct socket *sock, u32 kbits)
 {
-	unsigned long limit = kbits ? (unsigned long)kbits * (1000 / BITS_PER_BYTE) : ~0UL;
+	u64 bytes = (u64)kbits * (1000 / BITS_PER_BYTE);
+	unsigned long limit = kbits ? min_t(u64, bytes, ~0UL) : ~0UL;
 	struct sock *sk = sock->sk;
 
 	lock_sock(sk);

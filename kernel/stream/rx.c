@@ -82,6 +82,20 @@ bool srn_rx_step(struct srn_stream *s, u32 bytes)
 	return true;
 }
 
+/**
+ * srn_rx_leave_more - there is more to do than fits into this turn
+ * @s: stream
+ *
+ * A worker goes on.
+ *
+ * Context: the receiver.
+ */
+void srn_rx_leave_more(struct srn_stream *s)
+{
+	s->rx_more = true;
+	srn_worker_receive(s, 0);
+}
+
 static void count_violation(struct srn_counters __percpu *counters, struct srn_term_code term)
 {
 	srn_count(counters, SRN_COUNT_VIOLATIONS);
@@ -364,11 +378,10 @@ static u32 rx_bytes(struct srn_stream *s, const u8 *data, u32 len, struct packet
 	return used;
 }
 
-/* What is left waits for another turn. */
 static void end_turn(struct srn_stream *s, read_descriptor_t *desc)
 {
 	desc->count = 0;
-	s->rx_more = true;
+	srn_rx_leave_more(s);
 }
 
 /* Whatever arrives after the end is taken and dropped, so that the peer can finish. */
@@ -470,8 +483,6 @@ static enum srn_rx_left rx_pass(struct srn_stream *s, struct sock *sk)
 		starved_event(s);
 	if (!s->rx_starved || s->rx_stopped)
 		tcp_read_sock(sk, &desc, rx_actor);
-	if (unlikely(!desc.count))
-		srn_worker_receive(s, 0);
 	/* Nothing behind an urgent byte would ever be read, and MPA has no urgent data. */
 	if (unlikely(tcp_sk(sk)->urg_data) && !s->rx_more && !s->rx_starved && !s->rx_stopped)
 		rx_violation(s, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_CLOSED));

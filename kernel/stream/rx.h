@@ -8,6 +8,7 @@
 #include "stream.h"
 
 bool srn_rx_step(struct srn_stream *s, u32 bytes);
+void srn_rx_leave_more(struct srn_stream *s);
 void srn_rx_violation(struct srn_stream *s, struct srn_term_code term, const u8 *header, u32 len);
 
 #endif /* SRN_RX_H */

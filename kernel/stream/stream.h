@@ -127,14 +127,14 @@ struct srn_stream_ops {
 	bool (*rx_continue)(struct srn_stream *s, const struct srn_fpdu_continuation *m);
 	/*
 	 * If the layer above has set @rx_held: what it has kept may go on. The stream is between
-	 * two segments. If there is too much for one turn, it sets @rx_more.
+	 * two segments. If there is too much for one turn, it calls srn_rx_leave_more().
 	 */
 	void (*rx_resume)(struct srn_stream *s);
 	/* Input is used up for now: no memory access may stay open. */
 	void (*rx_pause)(struct srn_stream *s);
 	/*
 	 * A receive pass is over: report what it completed. If there is too much for one turn, it
-	 * sets @rx_more.
+	 * calls srn_rx_leave_more().
 	 */
 	void (*rx_done)(struct srn_stream *s);
 
@@ -201,7 +201,7 @@ struct srn_stream {
 	/* Receive: fields of the receiver. Those before @parser fill a line. */
 	struct delayed_work rx_work;	/* receives again, see srn_worker_receive() */
 	struct srn_tally rx_tally;
-	bool rx_stopped;
+	bool rx_stopped;		/* nothing more is received; the layer above may set it */
 	bool rx_starved;		/* input waits in the socket until @rx_event has memory */
 	bool rx_held;			/* the layer above keeps segments, see ->rx_resume */
 	bool rx_more;			/* the pass has left something for another one */

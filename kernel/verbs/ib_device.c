@@ -176,6 +176,20 @@ static void srn_dealloc_driver(struct ib_device *ibdev)
 	let_go(dev);
 }
 
+/*
+ * The core shows the device: it is new, or was hidden while its namespace changed. Notifiers did
+ * not find it then, so this looks for what they may have missed.
+ */
+static int srn_enable_driver(struct ib_device *ibdev)
+{
+	struct srn_device *dev = to_srn_dev(ibdev);
+
+	srn_gid_check(dev, 0);
+	if (!net_eq(dev->net, dev_net(dev->netdev)))
+		ib_unregister_device_queued(ibdev);
+	return 0;
+}
+
 static const struct ib_device_ops device_ops = {
 	.owner = THIS_MODULE,
 	.driver_id = (enum rdma_driver_id)SRN_DRIVER_ID,
@@ -199,6 +213,7 @@ static const struct ib_device_ops device_ops = {
 	.destroy_srq = srn_srq_destroy,
 	.device_group = &srn_settings_group,
 	.disassociate_ucontext = srn_ucontext_disassociate,
+	.enable_driver = srn_enable_driver,
 	.get_dev_fw_str = srn_get_dev_fw_str,
 	.get_dma_mr = srn_mr_get_dma,
 	.get_hw_stats = srn_counters_get_stats,

@@ -183,7 +183,8 @@ int srn_rdmap_check_untagged(const struct srn_untagged_queue *q, const struct sr
 		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER, SRN_UNTAGGED_MSN_RANGE);
 		return -EPROTO;
 	}
-	if (h->mo != q->mo) {
+	/* A control message is no end of a Send. */
+	if (h->mo != q->mo || (ctl_len && h->mo)) {
 		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER, SRN_UNTAGGED_MO);
 		return -EPROTO;
 	}

@@ -102,7 +102,17 @@ test_wildcard()
 		run_check "wildcard listener, $kind, IPv4" client_of "${V4[$kind]}"
 		run_check "wildcard listener, $kind, IPv6" client_of "${V6[$kind]}"
 	done
+	run_check "wildcard listener, a link-local address of two devices" client_of_one_of_two
 	stop_server
+}
+
+# rdma_cm gives the request to the link of the first device that has the address, whichever the client
+# means. That is dummy0, which is the oldest. softrnic goes by what the client means, so that is dummy0
+# as well.
+client_of_one_of_two()
+{
+	ip addr add fe80::5/64 dev dummy0 nodad && ip addr add fe80::5/64 dev veth0 nodad &&
+		client_of fe80::5%dummy0
 }
 
 client_of()

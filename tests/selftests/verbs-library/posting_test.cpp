@@ -287,5 +287,24 @@ TEST(Posting, ARegionAtAnAddressOfItsOwn) {
     back.expect(m);
 }
 
+TEST(Posting, TheLastByteOfAllAddresses) {
+    constexpr std::uint32_t size = 65536;  // whole pages, of whatever size
+    alignas(size) static std::array<std::byte, size> target{};
+    pair ends = connect_pair();
+    const softrnic::mr region = must(
+        softrnic::mr::create_at(ends.server.domain(), target, std::uint64_t{0} - size,
+                                access::local_write | access::remote_write | access::remote_read));
+    const message m = make_message(100, 1);
+    scattered from(ends.client.domain(), m.size(), 1, access::none);
+    from.put(m);
+    scattered back(ends.client.domain(), m.size(), 1, access::local_write);
+    const softrnic::remote_slice end = region.remote_sub(size - m.size(), m.size());
+    must(ends.client.qp().write(from.slices(), end, {.id = 1}));
+    must(ends.client.qp().read(back.slices(), end, {.id = 2}));
+    expect_good(next(ends.client.send_cq()), 1, IBV_WC_RDMA_WRITE);
+    expect_good(next(ends.client.send_cq()), 2, IBV_WC_RDMA_READ);
+    back.expect(m);
+}
+
 }  // namespace
 }  // namespace verbs_test

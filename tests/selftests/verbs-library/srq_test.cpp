@@ -74,6 +74,16 @@ TEST_F(SharedReceives, LimitIsToldOnce) {
     EXPECT_TRUE(fails_with(device().wait_async_event(moment), ETIMEDOUT));
 }
 
+/// Who takes nothing any more would not be told otherwise.
+TEST_F(SharedReceives, LimitIsToldAtOnceIfFewerAreLeft) {
+    for (std::uint64_t i = 0; i < 2; ++i) must(post(i));
+    must(pool.set_limit(2));
+    EXPECT_TRUE(fails_with(device().wait_async_event(moment), ETIMEDOUT));
+    must(pool.set_limit(3));
+    EXPECT_TRUE(saw_event(pool.native(), IBV_EVENT_SRQ_LIMIT_REACHED));
+    EXPECT_EQ(must(pool.query()).srq_limit, 0U);
+}
+
 TEST_F(SharedReceives, LimitBeyondTheDepth) {
     EXPECT_TRUE(fails_with(pool.set_limit(depth + 1), EINVAL));
 }

@@ -146,6 +146,32 @@ TEST(ReadUnderWay, rfc5040_4_8_an_error_of_something_else) {
     expect_read_fails({2, 0, 2}, term_headers::none, IBV_WC_WR_FLUSH_ERR);
 }
 
+// The peer has not executed it, and nobody has waited for that.
+TEST(ReadUnderWay, rfc5041_7_1_nothing_behind_it_succeeds) {
+    session s;
+    const softrnic::remote_slice to{.addr = 1, .length = 8, .rkey = 2};
+    must(s.end.qp().read(arena::get().inbox(0, 8), to, {.id = 5}));
+    must(s.end.qp().write(arena::get().outbox(pattern(8)), to, {.id = 6}));
+    const segment request = s.wire.read_segment();
+    EXPECT_EQ(s.wire.read_segment().opcode, op::write);
+    s.wire.send(make_terminate(terminate_payload({0, 1, 1}, term_headers::ddp_and_rdmap, request)));
+    s.expect_status(5, IBV_WC_REM_ACCESS_ERR);
+    s.expect_status(6, IBV_WC_WR_FLUSH_ERR);
+    s.expect_failed(IBV_EVENT_QP_FATAL, 1);
+}
+
+TEST(ReadUnderWay, nothing_behind_it_succeeds_if_the_connection_breaks) {
+    session s;
+    const softrnic::remote_slice to{.addr = 1, .length = 8, .rkey = 2};
+    must(s.end.qp().read(arena::get().inbox(0, 8), to, {.id = 5}));
+    must(s.end.qp().write(arena::get().outbox(pattern(8)), to, {.id = 6}));
+    (void)s.wire.read_segment();
+    (void)s.wire.read_segment();
+    s.wire.reset();
+    s.expect_status(5, IBV_WC_WR_FLUSH_ERR);
+    s.expect_status(6, IBV_WC_WR_FLUSH_ERR);
+}
+
 // The other one may be good, and its response is under way.
 TEST(ReadUnderWay, rfc5040_4_8_names_the_request_at_fault) {
     session s;

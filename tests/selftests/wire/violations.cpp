@@ -230,6 +230,13 @@ const violation table[] = {
          return segments{part(1, 0, false, pattern(8)), part(1, 7, true, poisoned(8))};
      },
      untagged(4)},
+    {"rfc7306_6_1_immediate_data_as_the_end_of_a_send",
+     [](const scene&) {
+         segment end = make_immediate(1, 0x12345678);
+         end.mo = 8;
+         return segments{part(1, 0, false, pattern(8)), std::move(end)};
+     },
+     untagged(4)},
     {"rfc5041_7_1_send_offset_with_a_gap_before_its_third_segment",
      [](const scene&) { return send_in_three(8, 17); }, untagged(4)},
     {"rfc5041_7_1_send_too_long",

@@ -3,6 +3,7 @@
 /// The lock of one queue.
 #pragma once
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <atomic>
@@ -50,7 +51,11 @@ private:
         if (attempts < yields) {
             ::sched_yield();
         } else {
+            // A thread that is cancelled goes on until it has unlocked the queue.
+            int before = 0;
+            ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
             ::nanosleep(&pause, nullptr);
+            ::pthread_setcancelstate(before, nullptr);
         }
     }
 

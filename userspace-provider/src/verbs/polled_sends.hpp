@@ -56,10 +56,10 @@ private:
 
     queue_lock lock_;
     std::atomic<polled_sends*> added_ = nullptr;  ///< those that are in no bucket yet
-    polled_sends* last_ = nullptr;  ///< the one that was counted for last
-    polled_sends* only_ = nullptr;  ///< the bucket of a small table
+    polled_sends* last_ = nullptr;                ///< the one that was counted for last
+    polled_sends* only_ = nullptr;                ///< the bucket of a small table
     std::unique_ptr<polled_sends*[], deallocate> buckets_;
-    std::uint32_t mask_ = 0;       ///< of numbers: one less than there are buckets
+    std::uint32_t mask_ = 0;  ///< of numbers: one less than there are buckets
     std::uint32_t in_buckets_ = 0;
     std::atomic<std::uint32_t> size_ = 0;  ///< with those that are in no bucket yet
 };

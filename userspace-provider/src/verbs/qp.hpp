@@ -22,7 +22,7 @@ struct queue_pair : verbs_qp {
     alignas(SRN_LINE) send_queue sq;
     wr_section section;  ///< of ibv_wr_start(); guarded by the lock of sq
     alignas(SRN_LINE) receive_queue rq;
-    alignas(SRN_LINE) polled_sends polled;  ///< guarded by the lock of the send queue's CQ
+    alignas(SRN_LINE) polled_sends polled;  ///< used under the lock of the send queue's CQ
 };
 
 inline queue_pair* qp_of(ibv_qp* base) noexcept {

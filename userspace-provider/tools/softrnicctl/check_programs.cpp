@@ -76,13 +76,13 @@ check check_device_names(const std::vector<link_report>& links) {
 }
 
 /// With a port mapper on this host the kernel asks it for each connection.
-void check_port_mapper(checks& found) {
-    if (!systemd_runs()) return;
+void check_port_mapper(const std::vector<link_report>& links, checks& found) {
+    if (links.empty() || !systemd_runs()) return;
     outcome<ended_process> asked = run_program({"systemctl", "--quiet", "is-active", "iwpmd"});
     if (!asked || asked->status != 0) return;
-    found.push_back({verdict::wrong, "iwpmd",
-                     "the port mapper runs: connections wait up to 10 s for that of a peer that "
-                     "has none, or does not let UDP port 3935 through",
+    found.push_back({verdict::unknown, "iwpmd",
+                     "the port mapper runs, which an iWARP card may need; connections of softrnic "
+                     "wait up to 10 s if the peer has none, or a firewall blocks UDP port 3935",
                      "systemctl mask --now iwpmd"});
 }
 
@@ -143,7 +143,7 @@ checks check_programs(const std::vector<link_report>& links, std::optional<unsig
     }
     found.push_back(check_memlock());
     found.push_back(check_device_names(links));
-    check_port_mapper(found);
+    check_port_mapper(links, found);
     if (!port) {
         found.push_back({verdict::unknown, "port", "which one a program will listen at is its own",
                          "softrnicctl doctor --port PORT"});

@@ -1,0 +1,32 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# timeout: 100
+# modules: fast_registration
+#
+# What a peer can read from a region for fast registration: the pages that are registered, whatever
+# is prepared meanwhile. By a consumer in the kernel that connects to itself; see
+# tests/modules/fast_registration.
+: "${SRN_SAME_HOST:=default}"
+. lib/ktap.sh
+. lib/pairs.sh
+
+link_of_its_own()
+{
+	ip link add dummy0 type dummy && ip addr add 10.1.0.1/24 dev dummy0 &&
+		ip link set dummy0 up && rdma link add srn0 type "$SRN_LINK_TYPE" netdev dummy0 &&
+		wait_ready srn0
+}
+
+registered()
+{
+	dmesg --clear
+	insmod ./fast_registration.ko address=10.1.0.1 && rmmod fast_registration
+	local status=$?
+	dmesg | grep fast_registration
+	return "$status"
+}
+
+run_check "a link" link_of_its_own || finish
+modprobe rdma_cm
+run_check "a peer reads the pages that are registered" registered
+finish
