@@ -83,7 +83,7 @@ static bool netdev_has_address(struct net_device *netdev, const struct sockaddr_
 		return netdev_has_ipv4(netdev, ((struct sockaddr_in *)a)->sin_addr.s_addr);
 	if (ipv6_addr_v4mapped(&in6->sin6_addr))
 		return netdev_has_ipv4(netdev, in6->sin6_addr.s6_addr32[3]);
-	/* Each network device may have the same link-local address. A VRF speaks for its devices. */
+	/* Several may have the same link-local address. A VRF speaks for its devices. */
 	if (in6->sin6_scope_id && in6->sin6_scope_id != netdev->ifindex &&
 	    in6->sin6_scope_id != l3mdev_master_ifindex(netdev))
 		return false;
