@@ -177,8 +177,8 @@ TEST(ReadUnderWay, rfc5040_4_8_names_the_request_at_fault) {
     session s;
     for (const std::uint64_t id : {5U, 6U, 7U})
         must(s.end.qp().read(arena::get().inbox(0, 8), {.addr = 1, .rkey = 2}, {.id = id}));
-    std::vector<segment> requests;
-    for (int i = 0; i < 3; ++i) requests.push_back(s.wire.read_segment());
+    std::array<segment, 3> requests;
+    for (segment& request : requests) request = s.wire.read_segment();
     s.wire.send(
         make_terminate(terminate_payload({0, 1, 1}, term_headers::ddp_and_rdmap, requests[1])));
     s.expect_status(5, IBV_WC_WR_FLUSH_ERR);

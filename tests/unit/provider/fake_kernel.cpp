@@ -195,7 +195,8 @@ long __wrap_syscall(long number, ...) {
         return __real_syscall(number, given[0], given[1], given[2], given[3], given[4], given[5]);
     EXPECT_EQ(static_cast<int>(given[0]), the_kernel->fd());
     const int error = softrnic::provider::test::uverbs_write(
-        reinterpret_cast<const void*>(given[1]), static_cast<std::size_t>(given[2]));
+        reinterpret_cast<const void*>(given[1]),  // NOLINT(performance-no-int-to-ptr)
+        static_cast<std::size_t>(given[2]));
     return error != 0 ? softrnic::provider::test::fail_with(error) : given[2];
 }
 
