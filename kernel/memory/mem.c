@@ -132,7 +132,7 @@ enum srn_mem_fault srn_mem_check(const struct srn_mem *mem, const struct ib_pd *
 	if ((mem->access & access) != access)
 		return SRN_MEM_NO_ACCESS;
 	/* A region may end with the last byte of all. The kernel has nothing there. */
-	if (len && addr + len - 1 < addr)
+	if (srn_mem_wraps(addr, len))
 		return SRN_MEM_WRAP;
 	if (mem->type == SRN_MEM_DMA)
 		return addr + len < addr ? SRN_MEM_WRAP : SRN_MEM_OK;

@@ -117,6 +117,12 @@ static inline bool srn_mem_serves(const struct srn_mem *mem, u32 qpn)
 	return mem->type != SRN_MEM_WINDOW || !mem->qpn || mem->qpn == qpn;
 }
 
+/* Do these bytes go beyond the last address? */
+static inline bool srn_mem_wraps(u64 addr, u64 len)
+{
+	return len && addr + len - 1 < addr;
+}
+
 /* How many bytes from @addr on lie in @mem, if the first does. */
 static inline u64 srn_mem_extent(const struct srn_mem *mem, u64 addr)
 {

@@ -153,7 +153,7 @@ int srn_responder_read(struct srn_qp *qp, struct srn_term_code *term)
 	r->src.length = be32_to_cpu(w.size);
 	if (r->src.length && !(READ_ONCE(qp->access) & IB_ACCESS_REMOTE_READ))
 		fault = SRN_MEM_NO_ACCESS;
-	else if (r->src.length && r->sink_to + r->src.length - 1 < r->sink_to)
+	else if (srn_mem_wraps(r->sink_to, r->src.length))
 		fault = SRN_MEM_WRAP;
 	else
 		fault = srn_mem_check_sges(&qp->ibqp, false, &r->src, 1, IB_ACCESS_REMOTE_READ);

@@ -8,14 +8,7 @@
 # tests/modules/fast_registration.
 : "${SRN_SAME_HOST:=default}"
 . lib/ktap.sh
-. lib/pairs.sh
-
-link_of_its_own()
-{
-	ip link add dummy0 type dummy && ip addr add 10.1.0.1/24 dev dummy0 &&
-		ip link set dummy0 up && rdma link add srn0 type "$SRN_LINK_TYPE" netdev dummy0 &&
-		wait_ready srn0
-}
+. lib/topology.sh
 
 registered()
 {
@@ -26,7 +19,7 @@ registered()
 	return "$status"
 }
 
-run_check "a link" link_of_its_own || finish
+run_check "a link" dummy_link || finish
 modprobe rdma_cm
 run_check "a peer reads the pages that are registered" registered
 finish
