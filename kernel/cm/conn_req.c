@@ -3,7 +3,7 @@
  * What the core and a listener's consumer are told of connection requests.
  *
  * The core is told first, and makes an id for the connection. Its worker hands that over by
- * srn_conn_req_forward(); the consumer is told by its reporter. From the one to the other the
+ * srn_conn_req_take(); the consumer is told by its reporter. From the one to the other the
  * request is in the listener's list of unreported ones. Whoever takes it from there tells of it or
  * refuses it: the reporter, or whoever destroys the listener.
  */
@@ -15,11 +15,11 @@
 #include "reporter.h"
 
 /**
- * srn_conn_req_report - queue a request at the core, which hands it to srn_conn_req_forward()
+ * srn_conn_req_report - queue a request at the core, which hands it to srn_conn_req_take()
  * @ep: endpoint; the consumer's decision names it by its number in dev->requests
  *
  * If the core has no memory when it takes the event from its queue it drops the event, and the
- * consumer never hears of the request. ep->forwarded says whether the core has taken it.
+ * consumer never hears of the request. ep->request_taken says whether the core has taken it.
  *
  * Context: process, ep->lock and that of its listener held.
  *
@@ -42,15 +42,15 @@ int srn_conn_req_report(struct srn_ep *ep)
 /*
  * The request is queued under the lock, so that the link is still there: whoever destroys the
  * listener may refuse the request as soon as it can be found. Return: true if the listener stays
- * until listener_told(), which follows request_is_ours().
+ * until listener_told(), which follows claim_request().
  */
-static bool listener_will_be_told(struct srn_ep *ep)
+static bool queue_for_listener(struct srn_ep *ep)
 {
 	struct srn_ep *listener = ep->listener;
 	bool ok;
 
 	spin_lock_bh(&listener->dev->lock);
-	WRITE_ONCE(ep->forwarded, true);
+	WRITE_ONCE(ep->request_taken, true);
 	ok = READ_ONCE(listener->state) == SRN_EP_LISTENING;
 	if (ok) {
 		list_add_tail(&ep->unreported_node, &listener->unreported);
@@ -62,7 +62,7 @@ static bool listener_will_be_told(struct srn_ep *ep)
 }
 
 /* Return: true if the caller, and nobody else, reports the request. */
-static bool request_is_ours(struct srn_ep *ep)
+static bool claim_request(struct srn_ep *ep)
 {
 	bool ours;
 
@@ -98,14 +98,14 @@ static void listener_told(struct srn_ep *listener)
 }
 
 /**
- * srn_conn_req_forward - take a request from the core
+ * srn_conn_req_take - take a request from the core
  * @cm_id: id that the core has made for it; it is ours until the consumer is told
  *
  * Context: the core's worker.
  *
  * Return: 0 if the listener's consumer will be told. Otherwise the core destroys the id.
  */
-int srn_conn_req_forward(struct iw_cm_id *cm_id)
+int srn_conn_req_take(struct iw_cm_id *cm_id)
 {
 	struct srn_ep *ep = srn_ep_find_request(cm_id);
 	int ret;
@@ -113,7 +113,7 @@ int srn_conn_req_forward(struct iw_cm_id *cm_id)
 	if (!ep)
 		return -ECONNRESET;
 	ep->request = cm_id;
-	ret = listener_will_be_told(ep) ? 0 : -ECONNABORTED;
+	ret = queue_for_listener(ep) ? 0 : -ECONNABORTED;
 	srn_ep_put(ep);
 	return ret;
 }
@@ -123,7 +123,7 @@ int srn_conn_req_forward(struct iw_cm_id *cm_id)
  * @ep: endpoint of the request
  *
  * The core drops the requests of a listener that is being destroyed. One that it takes later is
- * refused by srn_conn_req_forward().
+ * refused by srn_conn_req_take().
  *
  * Context: any, but not hard interrupts.
  *
@@ -134,7 +134,7 @@ bool srn_conn_req_in_vain(struct srn_ep *ep)
 	bool in_vain;
 
 	spin_lock_bh(&ep->dev->lock);
-	in_vain = !ep->forwarded && READ_ONCE(ep->listener->state) == SRN_EP_CLOSED;
+	in_vain = !ep->request_taken && READ_ONCE(ep->listener->state) == SRN_EP_CLOSED;
 	spin_unlock_bh(&ep->dev->lock);
 	return in_vain;
 }
@@ -155,7 +155,7 @@ void srn_conn_req_tell(struct srn_ep *ep)
 	int ret = -ECONNABORTED;
 	struct iw_cm_id *cm_id;
 
-	if (!request_is_ours(ep))
+	if (!claim_request(ep))
 		return;
 	cm_id = ep->request;
 	if (READ_ONCE(listener->state) == SRN_EP_LISTENING &&

@@ -8,7 +8,7 @@
 #include "ep.h"
 
 int srn_conn_req_report(struct srn_ep *ep);
-int srn_conn_req_forward(struct iw_cm_id *cm_id);
+int srn_conn_req_take(struct iw_cm_id *cm_id);
 bool srn_conn_req_in_vain(struct srn_ep *ep);
 void srn_conn_req_tell(struct srn_ep *ep);
 void srn_conn_req_listener_gone(struct srn_ep *listener);

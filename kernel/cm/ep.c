@@ -100,7 +100,7 @@ struct srn_ep *srn_ep_alloc(struct srn_device *dev, const struct srn_ep_kind *ki
 
 	if (!ep)
 		return NULL;
-	ep->reporter = listener ? srn_reporter_share(listener->reporter) : srn_reporter_get(dev);
+	ep->reporter = listener ? srn_reporter_get(listener->reporter) : srn_reporter_of_current(dev);
 	if (!ep->reporter)
 		goto err_ep;
 	if (state != SRN_EP_LISTENING) {
@@ -222,7 +222,7 @@ void srn_ep_queue_later(struct srn_ep *ep, unsigned long delay)
  */
 void srn_ep_set_deadline(struct srn_ep *ep, unsigned long delay)
 {
-	ep->deadline = (jiffies + delay) ?: 1;
+	ep->deadline = jiffies + delay;
 	srn_ep_queue_later(ep, delay);
 }
 
@@ -317,6 +317,7 @@ struct srn_ep *srn_ep_find_request(struct iw_cm_id *cm_id)
  */
 void srn_ep_take_cm_id(struct srn_ep *ep, struct iw_cm_id *cm_id)
 {
+	lockdep_assert_held(&ep->lock.mutex);
 	cm_id->add_ref(cm_id);
 	ep->cm_id = cm_id;
 }
@@ -361,6 +362,7 @@ static void let_go_of_socket(struct srn_ep *ep, bool polite)
  */
 void srn_ep_end(struct srn_ep *ep, int status, bool polite)
 {
+	lockdep_assert_held(&ep->lock.mutex);
 	let_go_of_socket(ep, polite);
 	srn_binding_end(ep->qp, &ep->conn);
 	ep->status = status;
@@ -378,6 +380,7 @@ void srn_ep_close(struct srn_ep *ep, bool polite)
 {
 	struct srn_device *dev = ep->dev;
 
+	lockdep_assert_held(&ep->lock.mutex);
 	WRITE_ONCE(ep->state, SRN_EP_CLOSED);
 	let_go_of_socket(ep, polite);
 	/* The workqueue is destroyed with the link, so no timer may be left. */

@@ -86,7 +86,7 @@ struct srn_ep {
 	struct srn_reporter_item report;	/* queues the endpoint at @reporter */
 	/* The core's worker sets these two. */
 	bool core_knows;		/* the core has taken the endpoint's first event */
-	bool forwarded;			/* passive: the core has taken the request */
+	bool request_taken;		/* passive: the core has taken the request */
 	bool orphan;			/* passive: at the last look its listener was gone */
 	bool tell_connected;		/* the consumer has to be told that it is connected */
 	/* passive: id of the request; the core's worker sets it before it is listed */
@@ -95,7 +95,7 @@ struct srn_ep {
 	struct socket *sock;		/* NULL once the stream owns it */
 	struct work_struct work;	/* something has happened; holds a reference while queued */
 	struct delayed_work timer;	/* @work at a given time; holds a reference if queued */
-	unsigned long deadline;		/* jiffies; 0: none */
+	unsigned long deadline;		/* jiffies; until the connection is established */
 
 	u32 id;				/* number in dev->requests; 0: none */
 	union srn_address local;	/* zero until it is known */
@@ -119,7 +119,7 @@ struct srn_ep {
 	struct list_head unreported;	/* listener: requests that no consumer knows of yet */
 	struct list_head unreported_node;	/* child: in its listener's @unreported */
 	u32 num_half_open;
-	u32 num_unreported;		/* requests in @unreported, and the one being reported */
+	u32 num_unreported;		/* requests in @unreported, and those being reported */
 };
 
 /*

@@ -63,7 +63,7 @@ static bool netdev_has_ipv4(struct net_device *netdev, __be32 address)
 	struct in_device *in_dev;
 	bool found = false;
 
-	/* All that begin with 127, not only the one that it shows. */
+	/* The loopback device has all of 127.0.0.0/8, not only the address that it shows. */
 	if (ipv4_is_loopback(address))
 		return netdev->flags & IFF_LOOPBACK;
 	rcu_read_lock();
@@ -97,6 +97,7 @@ static struct srn_ep *find_listener(struct srn_tcp_port *port, struct socket *so
 	struct sockaddr_storage local;
 	struct member *m;
 
+	lockdep_assert_held(&ports_mutex);
 	if (!is_shared(&port->address)) {
 		m = list_first_entry_or_null(&port->listeners, struct member, node);
 		return m ? m->ep : NULL;
@@ -148,6 +149,7 @@ static struct srn_tcp_port *find_port(const struct net *net, const struct iw_cm_
 {
 	struct srn_tcp_port *port;
 
+	lockdep_assert_held(&open_mutex);
 	lockdep_assert_held(&ports_mutex);
 	list_for_each_entry(port, &ports, node)
 		if (net_eq(port->net, net) && port->v6only == cm_id->afonly &&
@@ -192,6 +194,7 @@ static void port_part(struct srn_tcp_port *port, struct srn_ep *ep)
 {
 	struct member *m, *tmp;
 
+	lockdep_assert_held(&ports_mutex);
 	list_for_each_entry_safe(m, tmp, &port->listeners, node) {
 		if (m->ep == ep) {
 			list_del(&m->node);

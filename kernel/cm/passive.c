@@ -24,7 +24,7 @@
 #define FORWARD_CHECK	(2 * HZ)
 /* How often to check whether there may still be somebody who decides on a request. */
 #define ORPHAN_PERIOD	(60 * HZ)
-/* How long to wait before the core is asked again, when it has had no room for an event. */
+/* How long to wait if the core has no room for an event, or a process has the listener's lock. */
 #define EVENT_RETRY	(HZ / 50)
 
 static void drop(struct srn_ep *ep, const char *reason)
@@ -71,8 +71,8 @@ static int number_request(struct srn_ep *ep)
 /*
  * Tell the listener's consumer.
  *
- * Return: 0, -ENOMEM to try again later, or another negative errno if that would be in vain:
- * -EDQUOT if programs know of as many requests as the link may have.
+ * Return: 0, -ENOMEM or -EAGAIN to try again later, or another negative errno if that would be in
+ * vain: -EDQUOT if programs know of as many requests as the link may have.
  */
 static int report_request(struct srn_ep *ep)
 {
@@ -83,7 +83,9 @@ static int report_request(struct srn_ep *ep)
 		ret = number_request(ep);
 	if (ret)
 		return ret;
-	mutex_lock_nested(&listener->lock.mutex, SINGLE_DEPTH_NESTING);
+	/* A process that holds it may have no CPU for a while, and other endpoints do not wait. */
+	if (!mutex_trylock(&listener->lock.mutex))
+		return -EAGAIN;
 	ep->state = SRN_EP_REQUESTED;
 	ret = listener->state == SRN_EP_LISTENING ? srn_conn_req_report(ep) : -ECONNABORTED;
 	if (ret)
@@ -123,7 +125,7 @@ static void handle_request(struct srn_ep *ep)
 		return;
 	}
 	ret = report_request(ep);
-	if (ret == -ENOMEM)
+	if (ret == -ENOMEM || ret == -EAGAIN)
 		srn_ep_queue_later(ep, EVENT_RETRY);
 	else if (ret == -EDQUOT)
 		drop(ep, "programs of this link have too many requests");
@@ -133,7 +135,8 @@ static void handle_request(struct srn_ep *ep)
 		request_reported(ep);
 }
 
-static void not_forwarded(struct srn_ep *ep)
+/* The core has not taken the request yet. */
+static void check_lost(struct srn_ep *ep)
 {
 	if (srn_conn_req_in_vain(ep))
 		drop(ep, "its listener is gone");
@@ -147,7 +150,7 @@ static void not_forwarded(struct srn_ep *ep)
  * A consumer that knows of the request may take as long as it wants to decide. The request is
  * closed if the listener has been gone for a while, so that its consumer seems to be gone as well.
  */
-static void forwarded(struct srn_ep *ep)
+static void check_orphan(struct srn_ep *ep)
 {
 	long left = ep->deadline - jiffies;
 	bool was_orphan = ep->orphan;
@@ -167,10 +170,10 @@ static void passive_work(struct srn_ep *ep)
 {
 	int ret;
 
-	if (ep->state == SRN_EP_REQUESTED && READ_ONCE(ep->forwarded))
-		forwarded(ep);
+	if (ep->state == SRN_EP_REQUESTED && READ_ONCE(ep->request_taken))
+		check_orphan(ep);
 	else if (ep->state == SRN_EP_REQUESTED)
-		not_forwarded(ep);
+		check_lost(ep);
 	if (ep->state != SRN_EP_WAIT_REQUEST)
 		return;
 	if (time_after_eq(jiffies, ep->deadline)) {

@@ -82,7 +82,7 @@ static int forward(struct iw_cm_id *cm_id, struct iw_cm_event *event)
 {
 	switch (event->event) {
 	case IW_CM_EVENT_CONNECT_REQUEST:
-		return srn_conn_req_forward(cm_id);
+		return srn_conn_req_take(cm_id);
 	case IW_CM_EVENT_CONNECT_REPLY:
 	case IW_CM_EVENT_ESTABLISHED:
 		core_took_it(event->provider_data);
@@ -274,6 +274,7 @@ static void tell_core_of_end(struct srn_ep *ep)
 	void *data;
 	u8 len;
 
+	lockdep_assert_held(&ep->lock.mutex);
 	srn_event_init(ep, ep->cm_id, &event, IW_CM_EVENT_CLOSE);
 	if (ep->qp->kernel) {
 		event.provider_data = ep->consumer;

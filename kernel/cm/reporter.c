@@ -61,7 +61,7 @@ static struct srn_reporter *find_reporter(struct srn_device *dev, const struct p
 }
 
 /**
- * srn_reporter_get - the reporter of the calling process
+ * srn_reporter_of_current - the reporter of the calling process
  * @dev: link
  *
  * While the link is being registered the core opens listeners on behalf of any process. Nobody says
@@ -71,7 +71,7 @@ static struct srn_reporter *find_reporter(struct srn_device *dev, const struct p
  *
  * Return: reporter with a reference, or NULL if there is no memory.
  */
-struct srn_reporter *srn_reporter_get(struct srn_device *dev)
+struct srn_reporter *srn_reporter_of_current(struct srn_device *dev)
 {
 	struct pid *process = current->flags & PF_KTHREAD ? NULL : task_tgid(current);
 	struct srn_reporter *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
@@ -101,14 +101,14 @@ struct srn_reporter *srn_reporter_get(struct srn_device *dev)
 }
 
 /**
- * srn_reporter_share - take one more reference
+ * srn_reporter_get - take one more reference
  * @r: reporter
  *
  * Context: any, dev->lock not held.
  *
  * Return: @r.
  */
-struct srn_reporter *srn_reporter_share(struct srn_reporter *r)
+struct srn_reporter *srn_reporter_get(struct srn_reporter *r)
 {
 	spin_lock_bh(&r->dev->lock);
 	r->users++;

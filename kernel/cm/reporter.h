@@ -26,8 +26,8 @@ struct srn_reporter_item {
 	struct list_head node;		/* in the reporter's list, under dev->lock */
 };
 
-struct srn_reporter *srn_reporter_get(struct srn_device *dev);
-struct srn_reporter *srn_reporter_share(struct srn_reporter *r);
+struct srn_reporter *srn_reporter_of_current(struct srn_device *dev);
+struct srn_reporter *srn_reporter_get(struct srn_reporter *r);
 void srn_reporter_put(struct srn_reporter *r);
 void srn_reporter_queue_locked(struct srn_reporter *r, struct srn_reporter_item *item);
 void srn_reporter_queue(struct srn_reporter *r, struct srn_reporter_item *item);

@@ -22,7 +22,7 @@ enum srn_direction {
 
 /* Counters of events, in the order in which they are shown. */
 enum srn_counter {
-	SRN_COUNT_CONNECTS,		/* connections that this side has initiated */
+	SRN_COUNT_CONNECTS,		/* connections initiated here and established */
 	SRN_COUNT_CONNECT_REFUSED,	/* connects without a listener, or reset by a firewall */
 	SRN_COUNT_CONNECT_REJECTED,	/* connects that the peer's consumer rejected */
 	SRN_COUNT_CONNECT_TIMEOUTS,	/* connects without an answer, or without a route */
@@ -47,7 +47,7 @@ enum srn_counter {
 	SRN_COUNT_RX_NO_MEMORY,		/* receiving had to wait for memory */
 	SRN_COUNT_CRC_ERRORS,
 	SRN_COUNT_ACCESS_ERRORS,	/* peers that named memory that they may not use */
-	SRN_COUNT_NO_RECEIVE,		/* a message had no receive, as the first or the only one */
+	SRN_COUNT_NO_RECEIVE,		/* a message had no receive; of those that wait the first one */
 	SRN_COUNT_VIOLATIONS,		/* all violations for which we ended a connection */
 	SRN_COUNTERS
 };

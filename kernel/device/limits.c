@@ -26,10 +26,7 @@ static const u32 limits[SRN_LIMITS] = {
  */
 bool srn_limits_take(struct srn_device *dev, enum srn_limit kind)
 {
-	if (atomic_inc_return(&dev->count[kind]) <= limits[kind])
-		return true;
-	atomic_dec(&dev->count[kind]);
-	return false;
+	return atomic_add_unless(&dev->count[kind], 1, limits[kind]);
 }
 
 /**

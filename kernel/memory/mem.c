@@ -115,7 +115,9 @@ struct srn_mem *srn_mem_find(struct srn_device *dev, u32 stag)
  * @len: bytes
  * @access: IB_ACCESS_* needed
  *
- * RFC 5040 section 8.1, RFC 5041 section 8.2. Any context.
+ * RFC 5040 section 8.1, RFC 5041 section 8.2.
+ *
+ * Context: any.
  *
  * Return: %SRN_MEM_OK or the first check that failed.
  */
@@ -131,7 +133,7 @@ enum srn_mem_fault srn_mem_check(const struct srn_mem *mem, const struct ib_pd *
 		return SRN_MEM_WRONG_PD;
 	if ((mem->access & access) != access)
 		return SRN_MEM_NO_ACCESS;
-	/* A region may end with the last byte of all. The kernel has nothing there. */
+	/* A process may have the last byte of all addresses. The kernel has no memory there. */
 	if (srn_mem_wraps(addr, len))
 		return SRN_MEM_WRAP;
 	if (mem->type == SRN_MEM_DMA)
@@ -146,8 +148,8 @@ enum srn_mem_fault srn_mem_check(const struct srn_mem *mem, const struct ib_pd *
  * @mem: region, found under the RCU read lock that is still held, or referenced
  *
  * Context: bottom halves are disabled until srn_mem_end(), and the caller does not sleep in
- * between. Neither is asked for with the region of a process, because nobody waits for an access to
- * one in softirq.
+ * between. For the region of a process (SRN_MEM_USER) neither is needed: nobody waits in softirq
+ * for accesses to one.
  *
  * Return: false if the region is not valid any more.
  */
@@ -187,6 +189,7 @@ void srn_mem_end(struct srn_mem *mem)
  */
 void srn_mem_revoke(struct srn_mem *mem)
 {
+	lockdep_assert_held(&mem->lock);
 	WRITE_ONCE(mem->valid, false);
 	/* Pairs with the barrier in srn_mem_begin(). */
 	smp_mb();

@@ -54,7 +54,7 @@ static void mr_free(struct srn_mr *mr)
  *
  * Context: process.
  *
- * Return: region, or an error pointer: -EOPNOTSUPP for access flags that there are not; -ENOMEM; as
+ * Return: region, or an error pointer: -EOPNOTSUPP for unsupported access flags; -ENOMEM; as
  * srn_mem_publish().
  */
 struct ib_mr *srn_mr_get_dma(struct ib_pd *pd, int access)
@@ -115,7 +115,7 @@ static int mem_pin(struct srn_mem *mem, u64 start, u64 length, u64 iova, int acc
  *
  * Context: process.
  *
- * Return: region, or an error pointer: -EOPNOTSUPP for access flags that there are not; -EINVAL if
+ * Return: region, or an error pointer: -EOPNOTSUPP for unsupported access flags; -EINVAL if
  * no page size fits; -ENOMEM; as srn_abi_request(), ib_umem_get() and srn_mem_publish().
  */
 struct ib_mr *srn_mr_reg_user(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access,

@@ -63,7 +63,7 @@ err:
  * @memory: from srn_ring_alloc()
  * @map: from srn_ring_alloc()
  *
- * If a process still has the memory mapped, it keeps the pages; nobody else does.
+ * Pages that a process has mapped live until it unmaps them.
  *
  * Context: process.
  */

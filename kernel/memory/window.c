@@ -126,6 +126,7 @@ static int rebind(struct srn_mem *window, const struct srn_send_wqe *wqe, u32 qp
 {
 	struct srn_mem *region = NULL;
 
+	lockdep_assert_held(&window->lock);
 	if (wqe->compare) {
 		region = take_region(window, wqe);
 		if (!region)

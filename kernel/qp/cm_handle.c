@@ -101,8 +101,8 @@ void srn_cm_handle_add_ref(struct ib_qp *ibqp)
  *
  * Context: process, sleeps.
  *
- * Return: as srn_modify(), or -EINVAL if the queue pair is being destroyed, which also ends its
- * connection.
+ * Return: as srn_modify_apply(), or -EINVAL if the queue pair is being destroyed, which also ends
+ * its connection.
  */
 int srn_cm_handle_modify(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask)
 {
@@ -118,7 +118,7 @@ int srn_cm_handle_modify(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask)
 	spin_unlock(&handle->lock);
 	if (!qp)
 		return -EINVAL;
-	ret = srn_modify(qp, attr, mask);
+	ret = srn_modify_apply(qp, attr, mask);
 	srn_qp_put(qp);
 	return ret;
 }

@@ -67,7 +67,7 @@ static u32 complete_done(struct srn_qp *qp, u32 most, bool *written, bool *faile
 	lockdep_assert_held(&sq->lock);
 	while (done < most && sq->cons != sq->sent && !unlikely(sq->failed || may_be_refused(sq))) {
 		send = srn_sq_slot(sq, sq->cons);
-		if ((srn_is_request(send) && !send->finished) || !srn_placed_oldest(sq, send))
+		if ((srn_is_request(send) && !send->finished) || !srn_placed_may_complete(sq, send))
 			break;
 		if (unlikely(send->status != IB_WC_SUCCESS))
 			sq->failed = *failed = true;
@@ -132,7 +132,7 @@ static bool was_executed(const struct srn_sq *sq, const struct srn_send *send)
 		return send->finished;
 	if (sq->cons == sq->sent)
 		return sq->await_placement && (s32)(sq->placed - sq->cons) > 0;
-	return srn_placed_oldest(sq, send);
+	return srn_placed_may_complete(sq, send);
 }
 
 /* Flush at most @most, whether fetched already or not. Return: how many; fewer if none is left. */

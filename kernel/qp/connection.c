@@ -163,7 +163,7 @@ static const struct srn_stream_ops stream_ops = {
 };
 
 /**
- * srn_connection_init - prepare a new queue pair's state machine
+ * srn_connection_init - prepare the state, stream and doorbell of a new queue pair
  * @qp: queue pair; memory of its connections is charged to the process that creates it
  *
  * Context: process. srn_connection_exit() undoes it.

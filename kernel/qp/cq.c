@@ -123,7 +123,7 @@ void srn_cq_notify(struct srn_cq *cq, bool solicited)
  *
  * Context: process.
  *
- * Return: 0; -EOPNOTSUPP for a type or flag that there is not; -EINVAL for sizes; -ENOMEM; as
+ * Return: 0; -EOPNOTSUPP for an unsupported type or flag; -EINVAL for sizes; -ENOMEM; as
  * srn_abi_request() and srn_abi_respond().
  */
 int srn_cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
@@ -169,7 +169,7 @@ int srn_cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	return 0;
 }
 
-/* The memory of a ring that is a mapping of its own. */
+/* A ring with a mapping of its own: the new one, and after the exchange the old one. */
 struct new_ring {
 	struct srn_cqe *slots;
 	struct srn_mmap *map;
@@ -269,7 +269,7 @@ int srn_cq_resize(struct ib_cq *ibcq, unsigned int cqe, struct ib_udata *udata)
 	if (ret)
 		srn_notice(dev, "a CQ is not resized to %u: more waits in it, or was lost\n", cqe);
 out:
-	/* The ring that the queue was created with lies behind its indices, which stay. */
+	/* The first ring is one allocation with the indices, which stay. */
 	if (ring.map)
 		srn_ring_free(ring.slots, ring.map);
 	return ret;

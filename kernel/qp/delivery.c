@@ -26,7 +26,7 @@
 
 static void end_write(struct srn_qp *qp)
 {
-	/* The peer's final report may come in the middle of a Write. */
+	/* The peer's final report is an empty Write, and may come between the segments of another. */
 	if (!qp->rx.payload && srn_placed_received(qp))
 		return;
 	if (!qp->rx.write_len)
@@ -37,7 +37,7 @@ static void end_write(struct srn_qp *qp)
 		srn_placed_count(qp, 1);
 }
 
-static int end_read_response(struct srn_qp *qp)
+static void end_read_response(struct srn_qp *qp)
 {
 	struct srn_qp_rx *rx = &qp->rx;
 	struct srn_send *send;
@@ -55,7 +55,6 @@ static int end_read_response(struct srn_qp *qp)
 		}
 	}
 	srn_requests_done(qp);
-	return 0;
 }
 
 static int end_send(struct srn_qp *qp, struct srn_term_code *term)
@@ -90,7 +89,7 @@ static int end_send(struct srn_qp *qp, struct srn_term_code *term)
 }
 
 /* Immediate Data has come: it ends what verbs call a Write with Immediate. */
-static int end_immediate(struct srn_qp *qp)
+static void end_immediate(struct srn_qp *qp)
 {
 	const struct srn_opcode_info *info = &srn_opcodes[qp->rx.header.opcode];
 	struct srn_qp_rx *rx = &qp->rx;
@@ -103,7 +102,6 @@ static int end_immediate(struct srn_qp *qp)
 			     SRN_CQE_WITH_IMM | (info->solicited ? SRN_CQE_SOLICITED : 0),
 			     (__force u32)w.data);
 	rx->write_len = 0;
-	return 0;
 }
 
 static int end_atomic_response(struct srn_qp *qp, struct srn_term_code *term)
@@ -162,7 +160,7 @@ static u8 message_status(struct srn_term_code code)
 	return request_status(code);
 }
 
-/* A peer that cannot go on by itself does not tell about which message. */
+/* A peer that ends for reasons of its own (catastrophic error) names no message. */
 static bool is_about_message(const struct srn_terminate *t)
 {
 	if (!t->has_header)
@@ -248,7 +246,8 @@ int srn_delivery_end(struct srn_stream *s, struct srn_term_code *term)
 		end_write(qp);
 		return 0;
 	case SRN_OP_READ_RESPONSE:
-		return end_read_response(qp);
+		end_read_response(qp);
+		return 0;
 	case SRN_OP_READ_REQUEST:
 		return srn_responder_read(qp, term);
 	case SRN_OP_ATOMIC_REQUEST:
@@ -257,7 +256,8 @@ int srn_delivery_end(struct srn_stream *s, struct srn_term_code *term)
 		return end_atomic_response(qp, term);
 	case SRN_OP_IMM:
 	case SRN_OP_IMM_SE:
-		return end_immediate(qp);
+		end_immediate(qp);
+		return 0;
 	case SRN_OP_TERMINATE:
 		end_terminate(qp);
 		return 0;

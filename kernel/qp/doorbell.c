@@ -107,8 +107,8 @@ static bool is_paced(struct srn_qp *qp, bool late)
 	return late && d->late_batches == MAX_LATE_BATCHES;
 }
 
-/* Does a process that may wait make good use of that? */
-static bool burst_goes_on(struct srn_qp *qp, u32 posted, bool quiet, bool late, bool waited)
+/* A process may wait with its doorbells. Return: true if it makes good use of that, and goes on. */
+static bool continue_burst(struct srn_qp *qp, u32 posted, bool quiet, bool late, bool waited)
 {
 	struct srn_doorbell *d = &qp->doorbell;
 
@@ -135,8 +135,8 @@ static bool burst_goes_on(struct srn_qp *qp, u32 posted, bool quiet, bool late, 
 	return true;
 }
 
-/* Have the doorbells since the transmitter stopped last been those of a burst? */
-static bool is_in_burst(struct srn_qp *qp)
+/* Take in what happened since the transmitter stopped last. Return: true if it was a burst. */
+static bool update_burst(struct srn_qp *qp)
 {
 	struct srn_doorbell *d = &qp->doorbell;
 	/* Read in this order, so that there are never more responses than segments. */
@@ -170,7 +170,7 @@ static bool is_in_burst(struct srn_qp *qp)
 	d->responses = responses;
 	if (d->lazy) {
 		d->streak = 0;
-		return burst_goes_on(qp, posted, quiet, late, waited);
+		return continue_burst(qp, posted, quiet, late, waited);
 	}
 	d->streak = posted && quick && quiet ? d->streak + 1 : 0;
 	WRITE_ONCE(d->batches, 0);
@@ -190,7 +190,7 @@ bool srn_doorbell_idle(struct srn_qp *qp)
 {
 	struct srn_doorbell *d = &qp->doorbell;
 
-	WRITE_ONCE(d->lazy, is_in_burst(qp));
+	WRITE_ONCE(d->lazy, update_burst(qp));
 	if (!d->lazy)
 		return srn_doorbell_rearm(qp);
 	WRITE_ONCE(qp->ctrl->sq_taken, d->taken);

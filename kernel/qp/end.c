@@ -27,7 +27,10 @@ static enum ib_event_type violation_event(struct srn_term_code term)
 	return IB_EVENT_QP_REQ_ERR;
 }
 
-/* Sends then wait, and the queue pair fails when they have waited too long. Context: any. */
+/*
+ * A queue pair that was brought up by hand survives the loss of its peer: it transmits no more, and
+ * raw/send_timeout.c decides how long its sends wait. Context: any. Return: false if it has to end.
+ */
 static bool peer_gone(struct srn_qp *qp)
 {
 	if (!srn_binding_peer_gone(qp))
@@ -98,7 +101,8 @@ static void stop_stream(struct srn_qp *qp)
 	if (READ_ONCE(qp->peer_closed)) {
 		srn_stream_drain(&qp->stream);
 		if (qp->stream.rx_starved || !srn_fpdu_at_boundary(&qp->stream.parser))
-			srn_state_fail(qp, IB_EVENT_QP_FATAL, NULL, NULL);
+			srn_state_fail(qp, IB_EVENT_QP_FATAL, NULL,
+				       "connection closed by the peer in the middle of a message");
 	}
 	srn_stream_halt(&qp->stream);
 	srn_answered_finish(qp);
@@ -127,7 +131,7 @@ void srn_end_work(struct work_struct *work)
 	struct srn_qp *qp = container_of(work, struct srn_qp, end_work);
 	struct srn_conn *conn;
 
-	/* If its time is up just now: the next connection is not meant. */
+	/* It may run out just now, and must not end the next connection. */
 	cancel_delayed_work_sync(&qp->close_work);
 	mutex_lock(&qp->conn_mutex);
 	stop_stream(qp);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Changes of a queue pair by hand: states, access flags, rate.
+ * Modification of a queue pair: its state, access flags, limit of the rate.
  */
 #include "../stream/direct.h"
 #include "../stream/qos.h"
@@ -194,7 +194,7 @@ static int bring_up(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
 }
 
 /**
- * srn_modify - change state, access flags or rate
+ * srn_modify_apply - change state, access flags or rate
  * @qp: queue pair
  * @attr: values
  * @mask: which of them
@@ -206,7 +206,7 @@ static int bring_up(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
  *
  * Return: 0 or a negative errno.
  */
-int srn_modify(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
+int srn_modify_apply(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	int ret;
 

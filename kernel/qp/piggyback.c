@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 
 #include "../compat/compat.h"
+#include "../stream/charge.h"
 #include "../stream/tx.h"
 #include "piggyback.h"
 
@@ -70,8 +71,11 @@ static enum hrtimer_restart timer_ends(struct hrtimer *timer)
 
 static struct srn_piggyback *create(struct srn_qp *qp)
 {
-	struct srn_piggyback *p = kzalloc(sizeof(*p), GFP_ATOMIC | __GFP_NOWARN);
+	struct mem_cgroup *payer = qp->stream.payer, *before = srn_charge_to(payer);
+	gfp_t gfp = (payer ? GFP_NOWAIT : GFP_ATOMIC) | __GFP_NOWARN | srn_charge_gfp(payer);
+	struct srn_piggyback *p = kzalloc(sizeof(*p), gfp);
 
+	set_active_memcg(before);
 	if (!p)
 		return NULL;
 	p->qp = qp;

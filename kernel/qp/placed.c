@@ -95,7 +95,7 @@ bool srn_placed_received(struct srn_qp *qp)
 		qp->rx.asked = true;
 	if (p.answers)
 		srn_answered_up_to(qp, p.placed_index);
-	/* That says nothing of whether the process of the peer answers, see doorbell.c. */
+	/* The peer's kernel answers this, not its process: doorbell.c must not take it for a reply. */
 	if (p.answers && !p.asks)
 		WRITE_ONCE(qp->rx.responses, qp->rx.responses + 1);
 	/* What came before the question may wait for a receive. */
@@ -135,7 +135,7 @@ static u16 answer(struct srn_qp *qp)
  * because this end may have a question by then, for the same packet. So a peer that asks all the
  * time gets every second turn.
  */
-static bool is_due(struct srn_qp *qp)
+static bool take_turn(struct srn_qp *qp)
 {
 	bool held = qp->tx.answer_held;
 
@@ -168,7 +168,7 @@ static bool notice(struct srn_qp *qp, struct srn_placed_msg *p)
 
 static bool question_or_answer(struct srn_qp *qp, struct srn_placed_msg *p, bool idle)
 {
-	if (!idle && !is_due(qp))
+	if (!idle && !take_turn(qp))
 		return false;
 	*p = (struct srn_placed_msg) {
 		.answers = srn_placed_is_asked(qp), .asks = may_ask(qp),

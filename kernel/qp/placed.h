@@ -28,8 +28,8 @@
 
 #include "qp.h"
 
-/* Is the work request at sq->cons, which has been sent, complete as far as the peer knows? */
-static inline bool srn_placed_oldest(const struct srn_sq *sq, const struct srn_send *send)
+/* May the work request at sq->cons, which has been sent, complete as far as placement goes? */
+static inline bool srn_placed_may_complete(const struct srn_sq *sq, const struct srn_send *send)
 {
 	u8 kind = srn_wr_info(send)->kind;
 

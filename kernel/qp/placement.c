@@ -145,7 +145,7 @@ static void count_segment(struct srn_qp_rx *rx, const struct srn_rdmap_header *h
 }
 
 /**
- * srn_placement_resume - begin with a segment that does not wait, or has waited long enough
+ * srn_placement_start - begin with a segment that does not wait, or has waited long enough
  * @qp: queue pair
  * @h: header, valid in itself
  * @payload: bytes that follow
@@ -155,7 +155,7 @@ static void count_segment(struct srn_qp_rx *rx, const struct srn_rdmap_header *h
  *
  * Return: 0, -EPROTO, or -ENOENT if there is no receive and it may wait for one.
  */
-int srn_placement_resume(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 payload,
+int srn_placement_start(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 payload,
 			 struct srn_term_code *term)
 {
 	struct srn_qp_rx *rx = &qp->rx;
@@ -207,7 +207,7 @@ int srn_placement_begin(struct srn_stream *s, const struct srn_rdmap_header *h, 
 	if (unlikely(!qp->inbound.slots) && is_request(h))
 		return -ENOMEM;
 	if (likely(!qp->rx.waits) || !srn_rnr_waits_behind(h))
-		ret = srn_placement_resume(qp, h, payload, term);
+		ret = srn_placement_start(qp, h, payload, term);
 	if (unlikely(ret == -ENOENT))
 		ret = srn_rnr_begin(qp, h, payload);
 	if (ret != -ENOMEM)
@@ -216,8 +216,8 @@ int srn_placement_begin(struct srn_stream *s, const struct srn_rdmap_header *h, 
 }
 
 /*
- * Does the segment in hand need no receive but one that is there? Whoever posts a receive does not
- * ring as long as nothing is kept.
+ * Can the segment in hand begin after all? Whoever posts a receive does not ring as long as nothing
+ * is kept, so one may have come meanwhile.
  */
 static bool needs_no_other_receive(struct srn_qp *qp)
 {

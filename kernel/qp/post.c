@@ -15,8 +15,8 @@
 #define POST_AT_ONCE	64
 
 /*
- * May the context of this kernel consumer transmit, which sleeps for the socket lock? A kernel that
- * does not count spinlocks cannot tell, and the answer is no.
+ * May this context transmit, which sleeps for the socket lock? A kernel that does not count
+ * spinlocks cannot tell, and the answer is no.
  */
 static bool may_transmit_here(void)
 {
@@ -24,10 +24,10 @@ static bool may_transmit_here(void)
 }
 
 /*
- * Have what was posted flushed if the queue pair has ended. Return: true if there is a connection
- * to transmit on. Without one it stays for later, or end_work will flush it.
+ * Flush what was posted if the queue pair has ended. Return: true if there is a connection to
+ * transmit on. Without one it stays for later, or end_work will flush it.
  */
-static bool has_connection(struct srn_qp *qp)
+static bool flush_or_connected(struct srn_qp *qp)
 {
 	bool ended = srn_state_has_ended(qp);
 	enum ib_qp_state state;
@@ -78,7 +78,7 @@ static int post_list(struct srn_qp *qp, const struct ib_send_wr *wr,
 	if (ret)
 		*bad_wr = wr;
 
-	if (!has_connection(qp))
+	if (!flush_or_connected(qp))
 		return ret;
 	if (collect)
 		srn_worker_transmit(&qp->stream);
@@ -98,7 +98,7 @@ static void ring(struct srn_qp *qp)
 	if (srn_watch_has_deferred(watch))
 		srn_watch_take_over(qp);
 	srn_fetch_prepare(qp);
-	if (has_connection(qp))
+	if (flush_or_connected(qp))
 		srn_tx_kick(&qp->stream);
 	if (idle)
 		srn_watch_help(qp);
@@ -111,9 +111,9 @@ static void ring(struct srn_qp *qp)
  * @wr: work requests; NULL for a doorbell
  * @bad_wr: first one that was not posted
  *
- * Context: any for a kernel consumer. It transmits by itself where it may sleep; where it may not,
- * it does so only if it does not post much. A doorbell comes in process context, and transmits
- * there.
+ * Context: any for a kernel consumer. The call transmits if it may sleep. If it may not,
+ * srn_tx_kick_async() decides who transmits, or a worker does for several calls (coalesce.c). A
+ * doorbell comes in process context, and transmits there.
  *
  * Return: 0, -EINVAL for a bad work request, one of a process, or before there is a connection, or
  * -ENOMEM if the queue is full.

@@ -122,7 +122,7 @@ static void free_queues(struct srn_qp *qp)
  *
  * Context: process.
  *
- * Return: 0; -EOPNOTSUPP for a type or flag that there is not; -EINVAL for sizes; -ENOMEM; as
+ * Return: 0; -EOPNOTSUPP for an unsupported type or flag; -EINVAL for sizes; -ENOMEM; as
  * srn_abi_request() and srn_abi_respond().
  */
 int srn_qp_create(struct ib_qp *ibqp, struct ib_qp_init_attr *attrs, struct ib_udata *udata)
@@ -233,7 +233,7 @@ int srn_qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
  *
  * Context: process.
  *
- * Return: as srn_modify(), or as srn_abi_request().
+ * Return: as srn_modify_apply(), or as srn_abi_request().
  */
 int srn_qp_modify(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		  struct ib_udata *udata)
@@ -244,7 +244,7 @@ int srn_qp_modify(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		return ret;
 	if (ibqp->qp_type == SRN_CM_HANDLE_TYPE)
 		return srn_cm_handle_modify(ibqp, attr, mask);
-	return srn_modify(to_srn_qp(ibqp), attr, mask);
+	return srn_modify_apply(to_srn_qp(ibqp), attr, mask);
 }
 
 /**

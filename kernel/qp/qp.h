@@ -98,7 +98,10 @@ do {										\
 	srn_notice(__qp->dev, "QP%u: " fmt, __qp->ibqp.qp_num, ##__VA_ARGS__);	\
 } while (0)
 
-/* Context: any. The caller has a reference, or takes one before it lets interrupts in. */
+/*
+ * Context: any. The caller has a reference, or is in an RCU read-side section, as with interrupts
+ * off, until it has taken one.
+ */
 static inline struct srn_qp *srn_qp_find(struct srn_device *dev, u32 qpn)
 {
 	return xa_load(&dev->qps, qpn);
@@ -145,6 +148,6 @@ int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		  const struct ib_send_wr **bad_wr);
 
 /* modify.c */
-int srn_modify(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask);
+int srn_modify_apply(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask);
 
 #endif /* SRN_QP_H */

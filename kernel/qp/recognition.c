@@ -31,7 +31,7 @@ static bool between_namespaces(const struct srn_qp *qp)
 
 static void agree_on_rnr(struct srn_qp *qp)
 {
-	/* Kernel consumers have posted theirs before, and nobody would pay for what is kept. */
+	/* Kernel consumers post receives in advance, and what is kept for one is charged to nobody. */
 	if (!qp->kernel && (qp->srq || qp->rq.depth) &&
 	    qp->rx.greeting.features & SRN_PEER_RNR)
 		srn_rnr_agree(qp);
@@ -56,7 +56,7 @@ void srn_recognition_itself(struct srn_qp *qp)
  * srn_recognition_begin - prepare for the first message of a connection
  * @qp: queue pair whose stream is attached and has not started
  * @initiator: this end of the connection is the initiator
- * @agreed: both ends have said that they will do so
+ * @agreed: both ends have said in their MPA frames that they greet, whatever the link's setting
  *
  * Context: process.
  */

@@ -53,7 +53,7 @@ bool srn_requests_wait(struct srn_qp *qp, u32 limit)
 }
 
 /**
- * srn_requests_settle - have all complete that was posted before a bad request at sq.next
+ * srn_requests_settle - is all complete that was posted before a bad work request at sq.next?
  * @qp: queue pair
  * @flushed: nothing waits in a batch
  *

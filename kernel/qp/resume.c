@@ -15,7 +15,7 @@ static int resume_segment(struct srn_qp *qp, const struct srn_rnr_segment *segme
 	u32 write_len = rx->write_len;
 	int ret;
 
-	ret = srn_placement_resume(qp, &segment->header, segment->payload, term);
+	ret = srn_placement_start(qp, &segment->header, segment->payload, term);
 	if (!ret && segment->payload)
 		ret = srn_placement_place(&qp->stream, segment->data, segment->payload, term);
 	if (ret)

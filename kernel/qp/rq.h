@@ -46,7 +46,7 @@ struct srn_recv {
 	struct srn_sge sge[];	/* as many as the ring's max_sge */
 };
 
-/* Whether it is will have changed if the caller does not prevent that. */
+/* The answer may be out of date at once, unless the caller keeps others from posting and taking. */
 static inline bool srn_rq_empty(const struct srn_rq *rq)
 {
 	return (rq->user_prod ? READ_ONCE(*rq->user_prod) : READ_ONCE(rq->prod)) ==

@@ -64,7 +64,7 @@ enum srn_tx_verdict srn_scheduler_next(struct srn_stream *s, struct srn_tx_msg *
 {
 	struct srn_qp *qp = srn_qp_of_stream(s);
 	enum srn_tx_verdict verdict;
-	bool answer;
+	bool response;
 
 	if (unlikely(qp->tx.rtr))
 		return srn_requester_rtr(qp, msg);
@@ -73,17 +73,17 @@ enum srn_tx_verdict srn_scheduler_next(struct srn_stream *s, struct srn_tx_msg *
 		return srn_recognition_next(qp, msg);
 	if (srn_placed_concerns(qp) && !qp->tx.write_sent && srn_placed_next(qp, msg, false))
 		return SRN_TX_MESSAGE;
-	answer = srn_responder_waits(qp);
+	response = srn_responder_waits(qp);
 	qp->tx.responses_turn = !qp->tx.responses_turn;
-	if (answer && qp->tx.responses_turn)
+	if (response && qp->tx.responses_turn)
 		return srn_responder_next(qp, msg);
 	verdict = srn_requester_next(qp, msg, flushed);
-	/* The send queue keeps its turn for after the flush, however many answers wait. */
+	/* The send queue keeps its turn for after the flush, however many responses wait. */
 	if (verdict == SRN_TX_FLUSH)
 		qp->tx.responses_turn = !qp->tx.responses_turn;
 	if (verdict != SRN_TX_NONE && verdict != SRN_TX_WAIT)
 		return verdict;
-	if (answer)
+	if (response)
 		return srn_responder_next(qp, msg);
 	if (unlikely(qp->tx.final_report_due)) {
 		srn_placed_close_next(qp, msg);
@@ -111,7 +111,7 @@ void srn_scheduler_pushed(struct srn_stream *s)
 	spin_lock_irqsave(&sq->lock, flags);
 	sq->sent = sq->next;
 	spin_unlock_irqrestore(&sq->lock, flags);
-	/* If more are done the receiver has made them so, and goes on until all are complete. */
+	/* What the receiver has finished beyond that it completes itself. */
 	srn_completion_run(qp, pushed);
 }
 

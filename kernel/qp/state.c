@@ -23,14 +23,12 @@ static const u8 followers[] = {
 	[IB_QPS_RTR] = S(RESET) | S(RTR) | S(RTS) | S(ERR),
 	[IB_QPS_RTS] = S(RTS) | S(SQD) | S(ERR),
 	[IB_QPS_SQD] = S(SQD) | S(ERR),
-	[IB_QPS_SQE] = 0,
 	[IB_QPS_ERR] = S(ERR) | S(RESET),
 };
 
 static const u32 hints[] = {
 	[IB_QPS_RTS] = SRN_QP_CONNECTED,
 	[IB_QPS_SQD] = SRN_QP_CONNECTED,
-	[IB_QPS_SQE] = SRN_QP_CONNECTED,
 	[IB_QPS_ERR] = SRN_QP_ERROR,
 };
 
@@ -83,7 +81,8 @@ void srn_state_open_sends(struct srn_qp *qp)
  * @term: tell the peer why with a Terminate, or NULL
  * @reason: for the log, or NULL
  *
- * Only the first call counts, and end_work does the rest.
+ * Only the first call counts, and end_work does the rest. But if that call was for the peer's FIN,
+ * the next one says more, and its event counts.
  *
  * Context: any.
  *
@@ -92,8 +91,8 @@ void srn_state_open_sends(struct srn_qp *qp)
 bool srn_state_fail(struct srn_qp *qp, enum ib_event_type event, const struct srn_term_code *term,
 		    const char *reason)
 {
+	bool first, better;
 	unsigned long flags;
-	bool first;
 
 	spin_lock_irqsave(&qp->state_lock, flags);
 	first = qp->state != IB_QPS_ERR && srn_state_set(qp, IB_QPS_ERR);
@@ -105,10 +104,11 @@ bool srn_state_fail(struct srn_qp *qp, enum ib_event_type event, const struct sr
 		queue_work(srn_wq, &qp->end_work);
 	}
 	/* What the peer sent before its FIN says more than the FIN. */
-	if (!first && event && READ_ONCE(qp->peer_closed) && !qp->ended && !qp->end_event)
+	better = !first && event && READ_ONCE(qp->peer_closed) && !qp->ended && !qp->end_event;
+	if (better)
 		qp->end_event = event;
 	spin_unlock_irqrestore(&qp->state_lock, flags);
-	if (first && reason)
+	if ((first || better) && reason)
 		srn_qp_notice(qp, "%s\n", reason);
 	return first;
 }

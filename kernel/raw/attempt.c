@@ -105,6 +105,7 @@ void srn_raw_attempt_begin(struct srn_raw *raw)
 	union srn_address to = {};
 	int ret;
 
+	lockdep_assert_held(&raw->lock.mutex);
 	raw->reply.have = 0;
 	ret = srn_sock_create(raw->dev->net, raw->local.family, &raw->sock);
 	if (ret) {
@@ -187,6 +188,7 @@ static void wait_reply(struct srn_raw *raw)
  */
 void srn_raw_attempt_go_on(struct srn_raw *raw)
 {
+	lockdep_assert_held(&raw->lock.mutex);
 	if (raw->state == SRN_RAW_CONNECTING)
 		connecting(raw);
 	if (raw->state == SRN_RAW_WAIT_REPLY)

@@ -72,6 +72,7 @@ bool srn_raw_exchange_get(const struct srn_handshake *peer, struct srn_bring_up 
  */
 bool srn_raw_exchange_same_pair(const struct srn_raw *raw, const struct srn_bring_up *b)
 {
+	lockdep_assert_held(&raw->lock.mutex);
 	if (b->source_qpn != raw->attr.dest_qp_num || b->dest_qpn != raw->qp->ibqp.qp_num ||
 	    memcmp(b->dest_gid, raw->sgid.raw, SRN_GID_LEN) ||
 	    memcmp(b->source_gid, raw->attr.ah_attr.grh.dgid.raw, SRN_GID_LEN))

@@ -169,7 +169,7 @@ static void serve_pending(struct srn_raw_listener *l)
 		queue_delayed_work(l->acceptor.wq, &l->acceptor.work, delay);
 }
 
-/* Ends of connections wait for this in the end, so it must not wait for write-back. */
+/* Whoever closes the listener waits for this, as ends of connections do: no write-back in here. */
 static void listener_work(struct work_struct *work)
 {
 	struct srn_raw_listener *l = container_of(to_delayed_work(work), struct srn_raw_listener,
@@ -315,7 +315,7 @@ static void put_work(struct work_struct *work)
  * srn_raw_listener_put - undo srn_raw_listener_get()
  * @l: listener
  *
- * A worker does it, as there: others wait for the mutex.
+ * A worker does it, as there: a process without a CPU must not hold the mutex.
  *
  * Context: process, not the link's raw_wq; no lock held; sleeps.
  */
@@ -323,7 +323,7 @@ void srn_raw_listener_put(struct srn_raw_listener *l)
 {
 	struct put_request request = { .listener = l };
 
-	/* A worker that waited for another one could keep that from being run. */
+	/* If all workers waited here for another one there would be none to run it. */
 	if (current->flags & PF_WQ_WORKER) {
 		put_listener(l);
 		return;

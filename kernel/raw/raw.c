@@ -125,6 +125,7 @@ int srn_raw_start(struct srn_raw *raw, struct socket *sock, const struct srn_con
 {
 	int ret;
 
+	lockdep_assert_held(&raw->lock.mutex);
 	ret = srn_connection_start(raw->qp, &raw->conn, sock, conn);
 	if (ret)
 		return ret;

@@ -43,6 +43,7 @@ static bool sends_wait(struct srn_qp *qp)
  */
 bool srn_raw_send_timeout_check(struct srn_raw *raw)
 {
+	lockdep_assert_held(&raw->lock.mutex);
 	if (!raw->rts || !raw->attr.timeout || !sends_wait(raw->qp)) {
 		raw->sends_since = 0;
 		return true;

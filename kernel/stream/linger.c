@@ -90,7 +90,7 @@ static void linger_work(struct work_struct *work)
 }
 
 /**
- * srn_linger - close a socket in peace
+ * srn_linger - close a socket in good order
  * @dev: link that it belongs to
  * @sock: socket without callbacks; not the caller's any more
  *

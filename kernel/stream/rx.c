@@ -458,8 +458,8 @@ static void starved_event(struct srn_stream *s)
 }
 
 /*
- * Let the layer above go on with what it keeps. It has no segment in hand between two of them, and
- * where there was no memory for one.
+ * Let the layer above go on with what it keeps. It can while it has no segment in hand: between two
+ * FPDUs, or if there was no memory to begin one.
  */
 static void resume(struct srn_stream *s)
 {

@@ -22,7 +22,7 @@ static_assert(sizeof(struct srn_tx_batch) <= SRN_BATCH_SIZE);
 
 enum spare { SPARE_SOFTIRQ, SPARE_PROCESS, SPARE_GIVEN, SPARE_KINDS };
 
-/* Only the payers may be looked at from another CPU, as long as there is a batch. */
+/* Another CPU may compare what is in here, but not follow it: hand_over() runs on the owner. */
 struct spares {
 	struct srn_tx_batch *of[SPARE_KINDS];
 	const struct mem_cgroup *payers[SPARE_KINDS];

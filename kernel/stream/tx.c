@@ -247,7 +247,7 @@ static enum round_result tx_round(struct srn_stream *s, int *left, bool may_slee
 		/* A worker may sleep in order to get memory. */
 		return may_sleep ? ROUND_NO_MEMORY : ROUND_SLEEP;
 	}
-	/* The receiver writes to the same cache line. */
+	/* Written only if it changes: the receiver writes to the same cache line. */
 	if (unlikely(s->tx_retry))
 		s->tx_retry = 0;
 	before = s->framer;
@@ -402,9 +402,7 @@ void srn_tx_work(struct work_struct *work)
 {
 	struct srn_stream *s = container_of(to_delayed_work(work), struct srn_stream, tx_work);
 
-	/* A stream that is being set up or taken down has no link to count for. */
-	if (s->counters)
-		srn_count(s->counters, SRN_COUNT_WORKER);
+	srn_count(s->counters, SRN_COUNT_WORKER);
 	tx_run_here(s);
 }
 

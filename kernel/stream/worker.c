@@ -22,7 +22,7 @@ void srn_worker_transmit(struct srn_stream *s)
 
 /**
  * srn_worker_receive - have a worker receive
- * @s: stream whose end has not begun, or for which it is held back
+ * @s: stream that srn_stream_halt() does not stop before this returns
  * @delay: jiffies from now, unless one is queued already; 0: at once
  *
  * Context: any.

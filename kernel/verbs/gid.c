@@ -10,6 +10,7 @@
 #include <linux/inetdevice.h>
 #include <net/addrconf.h>
 #include <net/if_inet6.h>
+#include <rdma/ib_cache.h>
 
 #include "../device/workqueues.h"
 #include "gid.h"
@@ -104,7 +105,7 @@ static bool find_place(union ib_gid *gids, const union ib_gid *address)
 	for (i = 0; i <= LAST_PLACE; i++) {
 		if (same(&gids[i], address))
 			return false;
-		if (!free && same(&gids[i], &zgid))
+		if (!free && rdma_is_zero_gid(&gids[i]))
 			free = i;
 	}
 	if (free)

@@ -82,7 +82,7 @@ static int srn_query_device(struct ib_device *ibdev, struct ib_device_attr *attr
 	attr->max_srq_wr = SRN_MAX_SRQ_WR;
 	attr->max_srq_sge = SRN_MAX_SGE;
 	attr->max_fast_reg_page_list_len = SRN_MAX_FAST_REG_PAGES;
-	/* Completions have nanoseconds. */
+	/* Time stamps of completions are in nanoseconds. */
 	attr->timestamp_mask = ~0ULL;
 	attr->hca_core_clock = NSEC_PER_SEC / 1000;
 	return 0;
@@ -152,7 +152,7 @@ static void wait_for_kernel_consumers(struct srn_device *dev)
 	}
 }
 
-/* The next link of a network device may be there before the last one is gone. */
+/* The next link of a network device may be there before the previous one is gone. */
 static void clear_gid_tag(struct net_device *netdev)
 {
 	struct srn_device *next;
@@ -277,7 +277,7 @@ static int alloc_workqueues(struct srn_device *dev)
 	const char *name = dev->netdev->name;
 
 	dev->cm_wq = alloc_ordered_workqueue("softrnic_cm_%s", WQ_MEM_RECLAIM, name);
-	/* Not WQ_MEM_RECLAIM: its work waits for that of the core, which is not in older 6.1. */
+	/* Not WQ_MEM_RECLAIM: its work waits for iw_cm's workqueue, which older 6.1 has without it. */
 	dev->report_wq = alloc_workqueue("softrnic_report_%s", WQ_UNBOUND, WQ_UNBOUND_MAX_ACTIVE,
 					 name);
 	/* WQ_MEM_RECLAIM: ends of connections, which have it, wait for its work. */

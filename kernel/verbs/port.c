@@ -3,19 +3,12 @@
  * The one port of a link, whose state, speed and MTU are those of the network device.
  */
 #include <linux/ethtool.h>
-#include <linux/minmax.h>
 #include <linux/rtnetlink.h>
-#include <rdma/ib_addr.h>
 #include <rdma/ib_mad.h>
 
 #include "port.h"
 
 #define PKEYS	1
-
-static enum ib_mtu netdev_mtu_to_ib(u32 mtu)
-{
-	return clamp(iboe_get_mtu(mtu + IB_GRH_BYTES + IB_BTH_BYTES + 40), IB_MTU_256, IB_MTU_4096);
-}
 
 /*
  * Give the speed in the terms of InfiniBand. The core's own helper logs a line each time for a
@@ -87,7 +80,7 @@ int srn_port_query(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
 	attr->gid_tbl_len = SRN_GIDS;
 	attr->pkey_tbl_len = PKEYS;
 	attr->max_msg_sz = SRN_MAX_MESSAGE;
-	attr->max_mtu = netdev_mtu_to_ib(dev->netdev->mtu);
+	attr->max_mtu = ib_mtu_int_to_enum(dev->netdev->mtu);
 	attr->active_mtu = attr->max_mtu;
 	attr->phys_mtu = dev->netdev->mtu;
 	attr->state = srn_port_state(dev);

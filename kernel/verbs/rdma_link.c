@@ -55,7 +55,7 @@ static void complete_link(struct net_device *netdev)
 	if (!dev)
 		return;
 	WRITE_ONCE(dev->registering, NULL);
-	/* The last link of the network device may have taken its tag away while it ended. */
+	/* The previous link of the network device may have taken its tag away while it ended. */
 	rtnl_lock();
 	srn_ib_device_update_gid(dev);
 	rtnl_unlock();
@@ -144,6 +144,7 @@ static void port_may_have_changed(struct srn_device *dev)
 {
 	enum ib_port_state state = srn_port_state(dev);
 
+	ASSERT_RTNL();
 	if (state == dev->told_state)
 		return;
 	dev->told_state = state;

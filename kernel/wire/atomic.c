@@ -13,7 +13,9 @@ static_assert(sizeof(struct srn_wire_immediate) == 8);
  * @bytes: payload, of the size of struct srn_wire_atomic_request
  * @a: result
  *
- * RFC 7306 section 5.2.1. Any context.
+ * RFC 7306 section 5.2.1.
+ *
+ * Context: any.
  */
 void srn_atomic_get(const u8 *bytes, struct srn_atomic *a)
 {
@@ -37,7 +39,9 @@ void srn_atomic_get(const u8 *bytes, struct srn_atomic *a)
  * @w: where to
  * @a: request
  *
- * RFC 7306 section 5.2.1. Any context.
+ * RFC 7306 section 5.2.1.
+ *
+ * Context: any.
  */
 void srn_atomic_put(struct srn_wire_atomic_request *w, const struct srn_atomic *a)
 {
@@ -70,7 +74,9 @@ bool srn_atomic_known(const struct srn_atomic *a)
  * @original: the value that it finds
  *
  * A bit that is set in an addition's mask is the top bit of a field, which carries nothing into the
- * next field. RFC 7306 sections 5.1.1 and 5.1.2. Any context.
+ * next field. RFC 7306 sections 5.1.1 and 5.1.2.
+ *
+ * Context: any.
  *
  * Return: the value to store.
  */

@@ -215,8 +215,11 @@ static u32 parse_unmarked(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 	}
 }
 
-/* A marker is complete. It lies in front of the next FPDU or within the current one. */
-static bool marker_is_right(struct srn_fpdu_parser *p)
+/*
+ * A marker is complete. It lies in front of the next FPDU or within the current one, and counts for
+ * the CRC. Return: true if it points to where its FPDU begins.
+ */
+static bool end_marker(struct srn_fpdu_parser *p)
 {
 	bool between = p->stage == SRN_STAGE_HEADER && !p->have;
 	u32 at = p->position - SRN_MARKER_LEN;
@@ -256,7 +259,7 @@ static u32 parse_marked(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 		used += take_marker(p, data + used, len - used);
 		if (p->marker_have && p->marker_have < SRN_MARKER_LEN)
 			return used;
-		if (p->marker_have && !marker_is_right(p))
+		if (p->marker_have && !end_marker(p))
 			p->marker_wrong = true;
 		if (p->marker_wrong && !p->with_crc) {
 			fail(p, ev, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_LENGTH_MARKER));
@@ -293,7 +296,9 @@ u32 srn_fpdu_up_to_crc(const u8 *length)
  * @field: CRC field
  *
  * An FPDU that lies in several pieces need not be reassembled if somebody has seen all of them. A
- * bad CRC is left to srn_fpdu_parse(), which says so. Any context.
+ * bad CRC is left to srn_fpdu_parse(), which says so.
+ *
+ * Context: any.
  */
 void srn_fpdu_vouch(struct srn_fpdu_parser *p, u32 crc, const u8 *field)
 {
@@ -306,7 +311,9 @@ void srn_fpdu_vouch(struct srn_fpdu_parser *p, u32 crc, const u8 *field)
  * @header: length field and header, %SRN_MAX_HEADER bytes
  * @payload: bytes that follow
  *
- * The parser has the header as that of the last FPDU, and is still between two FPDUs. Any context.
+ * The parser has the header as that of the last FPDU, and is still between two FPDUs.
+ *
+ * Context: any.
  */
 void srn_fpdu_set_header(struct srn_fpdu_parser *p, const u8 *header, u32 payload)
 {
@@ -330,7 +337,8 @@ void srn_fpdu_set_header(struct srn_fpdu_parser *p, const u8 *header, u32 payloa
  * END. Payload is handed out in place. If there are no markers and an FPDU lies in
  * one piece, its CRC is checked before HEADER, and so it is after srn_fpdu_vouch();
  * otherwise before END. After ERROR the parser is broken for good. RFC 5044 section 4.
- * Any context.
+ *
+ * Context: any.
  *
  * Return: bytes of @data consumed.
  */
@@ -366,7 +374,9 @@ static inline u32 whole_fpdu(const struct srn_fpdu_parser *p, const u8 *data, u3
  *
  * Most FPDUs of short messages lie in one piece. An FPDU that does not, is wrong, or lies among
  * markers is left to srn_fpdu_parse(), which says what it is. srn_fpdu_parse() may also be given
- * the same bytes once more, if nothing has been done with them. Any context.
+ * the same bytes once more, if nothing has been done with them.
+ *
+ * Context: any.
  *
  * Return: length of the FPDU in bytes, 0 if no such FPDU lies here.
  */
@@ -420,7 +430,9 @@ static bool goes_on(const struct srn_fpdu_parser *p, const u8 *data, u64 *offset
  * Most of a long message consists of such FPDUs: their control bytes, STag, queue and MSN are
  * those of the FPDU before, which has been checked, and only the offset differs. An FPDU that is
  * anything else, is wrong, lies in pieces or among markers is left to srn_fpdu_parse(), which says
- * what it is. Any context.
+ * what it is.
+ *
+ * Context: any.
  *
  * Return: length of the FPDU in bytes, 0 if no such FPDU lies here.
  */

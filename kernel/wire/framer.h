@@ -20,7 +20,10 @@
 #define SRN_MAX_ULPDU		64768u
 #define SRN_MAX_FPDU		(SRN_MPA_LENGTH + SRN_MAX_ULPDU + 2 + SRN_CRC_LEN)
 
-/* A smaller MSS is treated as this one. RFC 5044 section 4.5 demands 128. */
+/*
+ * A smaller MSS is treated as this one, and FPDUs then span segments. It has room for the least
+ * ULPDU that RFC 5044 section 4.5 allows, 128 bytes, and for what goes with that.
+ */
 #define SRN_MIN_MSS		256u
 
 /* The most markers that can lie among @len bytes of an FPDU. */

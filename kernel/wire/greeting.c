@@ -62,7 +62,7 @@ static u32 byte_of(enum srn_greeting_kind kind)
  * @features: SRN_PEER_* that this end offers
  * @nonce: random bits
  *
- * Any context.
+ * Context: any.
  */
 void srn_greeting_begin(struct srn_greeting *g, bool initiator, u16 features, u64 nonce)
 {
@@ -80,7 +80,7 @@ void srn_greeting_begin(struct srn_greeting *g, bool initiator, u16 features, u6
  * @stag: its STag
  * @to: its offset
  *
- * Any context, one at a time.
+ * Context: any, one at a time.
  *
  * Return: what it says, once it is what this end may expect and its proof holds; otherwise
  * SRN_GREETING_NONE, and nothing has changed. After HELLO an ANSWER has to be put, after
@@ -131,7 +131,7 @@ enum srn_greeting_kind srn_greeting_take(struct srn_greeting *g, u32 stag, u64 t
  * @stag: result
  * @to: result
  *
- * Any context.
+ * Context: any.
  */
 void srn_greeting_put(const struct srn_greeting *g, enum srn_greeting_kind kind, u32 *stag, u64 *to)
 {
@@ -165,7 +165,7 @@ static bool is_placed_msg(u32 kind)
  * @to: its offset
  * @p: result
  *
- * Any context.
+ * Context: any.
  *
  * Return: false if it is something else.
  */
@@ -200,7 +200,7 @@ bool srn_greeting_take_placed(const struct srn_greeting *g, u32 stag, u64 to,
  * @stag: result
  * @to: result
  *
- * Any context.
+ * Context: any.
  */
 void srn_greeting_put_placed(const struct srn_greeting *g, const struct srn_placed_msg *p,
 			     u32 *stag, u64 *to)

@@ -58,7 +58,9 @@ const struct srn_opcode_info srn_opcodes[16] = {
  * @payload: payload bytes of this segment
  * @last: this segment ends the message
  *
- * RFC 5041 section 4.2, RFC 5044 section 4.1. Any context.
+ * RFC 5041 section 4.2, RFC 5044 section 4.1.
+ *
+ * Context: any.
  */
 void srn_rdmap_put_tagged(struct srn_wire_tagged *w, enum srn_rdmap_opcode op, u32 stag, u64 to,
 			  u32 payload, bool last)
@@ -80,7 +82,9 @@ void srn_rdmap_put_tagged(struct srn_wire_tagged *w, enum srn_rdmap_opcode op, u
  * @payload: payload bytes of this segment
  * @last: this segment ends the message
  *
- * RFC 5041 section 4.3, RFC 5044 section 4.1. Any context.
+ * RFC 5041 section 4.3, RFC 5044 section 4.1.
+ *
+ * Context: any.
  */
 void srn_rdmap_put_untagged(struct srn_wire_untagged *w, enum srn_rdmap_opcode op, u32 inv_stag,
 			    u32 msn, u32 mo, u32 payload, bool last)
@@ -100,7 +104,7 @@ void srn_rdmap_put_untagged(struct srn_wire_untagged *w, enum srn_rdmap_opcode o
  *	else %SRN_UNTAGGED_HEADER
  * @h: result, in host order; nothing in it has been checked
  *
- * Any context.
+ * Context: any.
  */
 void srn_rdmap_get_header(const u8 *bytes, struct srn_rdmap_header *h)
 {
@@ -132,7 +136,9 @@ void srn_rdmap_get_header(const u8 *bytes, struct srn_rdmap_header *h)
  * @term: reason, set on failure
  *
  * This checks versions and opcode, and that the header has the opcode's buffer model (tagged or
- * untagged) and queue (RFC 5041 section 7, RFC 5040 section 7). Any context.
+ * untagged) and queue (RFC 5041 section 7, RFC 5040 section 7).
+ *
+ * Context: any.
  *
  * Return: 0, or -EPROTO.
  */
@@ -170,7 +176,9 @@ int srn_rdmap_check_header(const struct srn_rdmap_header *h, struct srn_term_cod
  *
  * TCP delivers in order, so a message sequence number or offset other than the
  * next one is a violation (RFC 5041 section 5.3). Control messages have an
- * exact length and are never segmented. Any context.
+ * exact length and are never segmented.
+ *
+ * Context: any.
  *
  * Return: 0, or -EPROTO.
  */
@@ -183,7 +191,7 @@ int srn_rdmap_check_untagged(const struct srn_untagged_queue *q, const struct sr
 		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER, SRN_UNTAGGED_MSN_RANGE);
 		return -EPROTO;
 	}
-	/* A control message is no end of a Send. */
+	/* Immediate Data shares its queue with Sends, of which one may be unfinished. */
 	if (h->mo != q->mo || (ctl_len && h->mo)) {
 		*term = SRN_TERM(SRN_LAYER_DDP, SRN_DDP_UNTAGGED_BUFFER, SRN_UNTAGGED_MO);
 		return -EPROTO;
@@ -233,7 +241,9 @@ static bool term_includes_ddp(struct srn_term_code code)
  * @rreq: Read Request header at fault, or NULL
  *
  * Which headers are included follows from the error (RFC 5040 section 4.8,
- * figure 10). Any context.
+ * figure 10).
+ *
+ * Context: any.
  *
  * Return: payload length in bytes.
  */

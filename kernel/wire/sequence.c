@@ -52,7 +52,9 @@ static int check_read_response(struct srn_sequence *q, const struct srn_rdmap_he
  * @oldest: request that a response would have to answer
  * @term: reason, set on failure
  *
- * Writes may come at any time. Any context.
+ * Writes may come at any time.
+ *
+ * Context: any.
  *
  * Return: 0, or -EPROTO.
  */
@@ -96,7 +98,7 @@ int srn_sequence_check(struct srn_sequence *q, const struct srn_rdmap_header *h,
  * @offset: TO or MO of this segment
  * @payload: payload bytes of this segment
  *
- * Any context.
+ * Context: any.
  *
  * Return: false if something is wrong with the segment; nothing has changed then, and
  * srn_sequence_check() says what is wrong.
@@ -121,7 +123,7 @@ bool srn_sequence_continue(struct srn_sequence *q, const struct srn_rdmap_header
  * @h: its header
  * @payload: its payload bytes
  *
- * Any context.
+ * Context: any.
  *
  * Return: true if there is a message to be delivered.
  */
