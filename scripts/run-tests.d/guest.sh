@@ -95,7 +95,7 @@ read_needs()
 	elif [[ ${SRN_KERNEL:-stock} != stock ]]; then
 		# Checks take time, see SLOW in lib/ktap.sh; the last option counts.
 		value=$(header "$script" timeout)
-		[[ $SRN_KERNEL != qemu ]] || value=$((${value:-300} * 3))
+		[[ $SRN_KERNEL != @(qemu|kcsan) ]] || value=$((${value:-300} * 3))
 		OPTIONS+=(--timeout $((${value:-300} * 4)))
 	fi
 	# What is measured shall not depend on what else this host does.

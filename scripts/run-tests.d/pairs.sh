@@ -34,7 +34,8 @@ run_pair()
 	lock_logs "$dir"
 	mkdir -p "$dir-server"
 	start=$EPOCHREALTIME
-	wires=$(mktemp -d)
+	wires=$RESULTS/$name-wires
+	mkdir "$wires"
 	pair_machine server "$wires" "$dir-server" > "$RESULTS/$name-server.report" 2>&1 &
 	server=$!
 	if [[ -n $VERBOSE ]]; then

@@ -27,13 +27,16 @@ make_initrd()
 	local work=$1 config=$2 overlay=$1/overlay
 	local -a parts=(overlay)
 	shift 2
-	mkdir -p "$overlay"/{job,etc/modprobe.d,usr/sbin,usr/share/testmachine}
+	mkdir -p "$overlay"/{job,etc/modprobe.d,usr/sbin,usr/local/sbin,usr/share/testmachine}
 	# As on a Debian with systemd: no interface that nobody asked for.
 	printf 'options %s\n' "bonding max_bonds=0" "dummy numdummies=0" \
 		"ifb numifbs=0" > "$overlay/etc/modprobe.d/testmachine.conf"
 	printf '%s\n' "$config" > "$overlay/etc/testmachine.conf"
 	install -m 755 "$LIB/guest/init" "$overlay/usr/sbin/testmachine-init"
-	install -m 755 "$LIB/guest/remove-softrnic" "$LIB/guest/count-sockets" "$overlay/usr/sbin/"
+	install -m 755 "$LIB/guest/remove-softrnic" "$LIB/guest/remember-module" \
+		"$LIB/guest/count-sockets" "$overlay/usr/sbin/"
+	install -m 755 "$LIB/guest/kmod" "$overlay/usr/local/sbin/rmmod"
+	install -m 755 "$LIB/guest/kmod" "$overlay/usr/local/sbin/modprobe"
 	install -m 644 "$LIB/guest/kmemleak.awk" "$overlay/usr/share/testmachine/"
 	cp -r "$TOP/tests/selftests/lib" "$overlay/job/"
 	if (($#)); then

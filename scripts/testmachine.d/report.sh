@@ -12,6 +12,9 @@ COMPLAINTS+='|suspicious RCU usage|sleeping function called|scheduling while ato
 COMPLAINTS+='|refcount_t|use-after-free|unreferenced object|[Ll]eaked'
 COMPLAINTS+='|still has objects|Objects remaining|page allocation failure'
 COMPLAINTS+='|stack-protector|soft lockup|list_(add|del) corruption|segfault at'
+COMPLAINTS+='|trap (invalid opcode|divide error)|unregister_netdevice: waiting'
+# Checks that the kernel no longer makes.
+COMPLAINTS+='|INFO: trying to register non-static key|ODEBUG disabled'
 # arm64's words for an Oops and for a program's segfault.
 COMPLAINTS+='|Internal error: |unhandled exception: '
 
@@ -89,7 +92,10 @@ find_complaint()
 		awk '!/BUG: KCSAN: / || /\[softrnic\]/' |
 		awk -F: -v first="${first:-0}" '$1 > first { print $1 }' |
 		while read -r line; do
-			! is_nvmes_own "$1" "$line" && ! is_iscsi_targets_own "$1" "$line" || continue
+			if is_nvmes_own "$1" "$line" || is_iscsi_targets_own "$1" "$line"; then
+				say "a report that is not ours (line $line): lockdep was off from there on"
+				continue
+			fi
 			echo "$line"
 			break
 		done || true

@@ -10,7 +10,7 @@ SELFTEST_CASES='
 exit-status|20|3|the script failed with status 3|exit 3
 kernel-warning|20|99|the kernel complained|echo "<4>WARNING: made up" > /dev/kmsg
 time-out|2|124|no end within 2 s|sleep 100
-sockets|20|99|softrnic leaked|sysctl -qw net.ipv4.tcp_orphan_retries=100; echo 2 > /run/patience-for-sockets; nc -l 127.0.0.1 9999 & sleep 1; exec 5<> /dev/tcp/127.0.0.1/9999; tc qdisc add dev lo root netem loss 100%; exec 5>&-
+sockets|20|99|softrnic leaked|sysctl -qw net.ipv4.tcp_orphan_retries=100; echo 2 > /run/patience-for-sockets; nc -l 127.0.0.1 9999 & until ss -Hltn sport = :9999 | grep -q .; do sleep 0.1; done; exec 5<> /dev/tcp/127.0.0.1/9999; tc qdisc add dev lo root netem loss 100%; exec 5>&-
 kernel-panic|20|99|the kernel panicked|echo c > /proc/sysrq-trigger; sleep 100
 '
 # On a kernel that injects faults: a script that ends with them on, when no process can be made.
@@ -19,6 +19,7 @@ FAULTS_CASE='faults-left-on|20|3|the script failed with status 3|cd /sys/kernel/
 # With a module of tests/modules, which does wrong, in the place of softrnic: leaky on a kernel
 # with kmemleak, racy on one with KCSAN.
 LEAKY_CASE='leaky|60|99|softrnic leaked|modprobe softrnic
+leaky-and-removed|60|99|softrnic leaked|modprobe softrnic && rmmod softrnic
 '
 RACY_CASE='racy|120|99|the kernel complained|modprobe softrnic && sleep 20
 '
@@ -32,6 +33,7 @@ run_selftest()
 	trap 'rm -rf "$WORK"' EXIT
 	if [[ $KERNEL != stock && $KERNEL != trace ]]; then
 		replace_module leaky
+		ln -s build-leaky "$WORK/build-leaky-and-removed"
 		SELFTEST_CASES+=$LEAKY_CASE$FAULTS_CASE
 	fi
 	if [[ $KERNEL == kcsan ]]; then

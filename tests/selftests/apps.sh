@@ -12,14 +12,14 @@ LOG=/tmp/server.log
 # libfabric NAME PROVIDER ENDPOINT: pingpong of several sizes, contents checked (-c).
 libfabric()
 {
-	local name=$1 provider=$2 endpoint=$3 status=0
-	timeout -k 2 40 fi_pingpong -c -I 20 -p "$provider" -e "$endpoint" > "$LOG" 2>&1 &
+	local name=$1 provider=$2 endpoint=$3
+	timeout -k 2 $((40 * SLOW)) fi_pingpong -c -I 20 -p "$provider" -e "$endpoint" > "$LOG" 2>&1 &
 	local server=$!
-	wait_until 5 tcp_listens 47592
-	run_check "$name" timeout -k 2 30 fi_pingpong -c -I 20 -p "$provider" -e "$endpoint" 10.1.0.1 ||
+	wait_until $((5 * SLOW)) tcp_listens 47592
+	run_check "$name" timeout -k 2 $((30 * SLOW)) fi_pingpong -c -I 20 -p "$provider" -e "$endpoint" 10.1.0.1 ||
 		note "server: $(tail -n 5 "$LOG")"
 	kill "$server" 2> /dev/null
-	wait "$server" 2> /dev/null || status=$?
+	wait "$server" 2> /dev/null
 	return 0
 }
 
@@ -39,7 +39,7 @@ fio_receiver()
 		rw=read
 		iodepth=16
 	JOB
-	timeout -k 2 40 fio /tmp/receiver.fio > "$LOG" 2>&1 &
+	timeout -k 2 $((40 * SLOW)) fio /tmp/receiver.fio > "$LOG" 2>&1 &
 }
 
 fio_sender()
@@ -56,7 +56,7 @@ fio_sender()
 		iodepth=4
 		iodepth_batch_complete=1
 	JOB
-	timeout -k 2 30 fio /tmp/sender.fio
+	timeout -k 2 $((30 * SLOW)) fio /tmp/sender.fio
 }
 
 # fio_verb VERB: fio moves 16 MiB by it.
@@ -64,7 +64,7 @@ fio_verb()
 {
 	fio_receiver 64k 16m
 	local server=$!
-	wait_until 5 tcp_listens 7500
+	wait_until $((5 * SLOW)) tcp_listens 7500
 	run_check "fio, verb=$1" fio_sender 64k 16m "$1" || note "server: $(tail -n 5 "$LOG")"
 	wait "$server"
 }

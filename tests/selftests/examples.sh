@@ -8,7 +8,7 @@
 . lib/ktap.sh
 . lib/topology.sh
 
-SERVER_TIMEOUT=40 CHECK_TIMEOUT=40
+SERVER_TIMEOUT=$((40 * SLOW)) CHECK_TIMEOUT=$((40 * SLOW))
 ADDRESS=10.1.0.1
 
 # with_server NAME SERVER… -- CLIENT…: one test; both must end well.
@@ -23,7 +23,7 @@ with_server()
 	done
 	shift
 	start_server server.log "${server[@]}"
-	wait_until 10 grep -q '^listening' server.log ||
+	wait_until $((10 * SLOW)) grep -q '^listening' server.log ||
 		note "the server does not listen" "$(cat server.log)"
 	run_check "$name" "$@"
 	server_ended_well "$name"
@@ -60,7 +60,7 @@ copy_works()
 kv_works()
 {
 	start_server server.log ./softrnic-kv server $ADDRESS --clients 7
-	wait_until 10 grep -q '^listening' server.log
+	wait_until $((10 * SLOW)) grep -q '^listening' server.log
 	run_check "kv put" ./softrnic-kv put $ADDRESS colour blue
 	run_check "kv put another" ./softrnic-kv put $ADDRESS shape round
 	kv_has colour blue

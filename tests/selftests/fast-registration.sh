@@ -12,9 +12,8 @@
 
 registered()
 {
-	dmesg --clear
-	insmod ./fast_registration.ko address=10.1.0.1 && rmmod fast_registration
-	local status=$?
+	local status=0
+	insmod ./fast_registration.ko address=10.1.0.1 && rmmod fast_registration || status=$?
 	dmesg | grep fast_registration
 	return "$status"
 }

@@ -58,8 +58,6 @@ random_order()
 	done
 }
 
-process_gone() { ! kill -0 "$1" 2> /dev/null; }
-
 # kill_process PID: it dies, whatever it was doing in the kernel.
 kill_process()
 {

@@ -18,7 +18,6 @@ del() { rdma link delete "$1"; }
 state_is() { rdma link show "$1/1" | grep -q "state $2"; }
 netdev_is() { rdma link show "$1/1" | grep -qE "netdev $2( |\$)"; }
 no_links() { [[ -z $(ls /sys/class/infiniband 2> /dev/null) ]]; }
-module_gone() { [[ ! -e /sys/module/softrnic ]]; }
 
 # The same name again at once, so that nothing of the first may be left.
 add_twice()
@@ -96,7 +95,7 @@ test_refusals()
 	check_fails "refused: IP-in-IP tunnel" "not supported" add srnx ipip1
 	ip link delete sit1
 	ip link delete ipip1
-	check_fails "delete what is not there" "." del nothing
+	check_fails "delete what is not there" "Wrong device name|No such device" del nothing
 	run_check "reasons of refusals are in the kernel's log" refusals_in_log
 	del srn0
 }
@@ -144,6 +143,26 @@ speed_is_shown()
 		800000 800 Gb
 	END
 	del srn0
+}
+
+# The port has the largest of the five sizes of InfiniBand that fits.
+mtu_is_shown()
+{
+	local mtu shown status=0
+	ip link add dummy8 type dummy && ip link set dummy8 up && add srn0 dummy8 || return
+	wait_ready srn0 || status=1
+	while read -r mtu shown; do
+		ip link set dummy8 mtu "$mtu" &&
+			ibv_devinfo -d srn0 | grep -E "active_mtu:[[:space:]]*$shown " || status=1
+	done <<- 'END'
+		9000 4096
+		4096 4096
+		4095 2048
+		2048 2048
+		1500 1024
+		1024 1024
+	END
+	del srn0 && ip link delete dummy8 && return "$status"
 }
 
 port_events()
@@ -333,7 +352,7 @@ one_of_many_at_once()
 
 module_removed()
 {
-	add srn0 d0 && add srn1 v0 && add srn2 br0 && timeout 20 modprobe -r softrnic &&
+	add srn0 d0 && add srn1 v0 && add srn2 br0 && timeout $((20 * SLOW)) modprobe -r softrnic &&
 		module_gone && no_links && add srn0 d0 && wait_ready srn0 && del srn0
 }
 
@@ -357,6 +376,7 @@ del srn0
 run_check "ibv_devinfo and rdma speak of the device" devinfo_is_true
 run_check "port state follows the network device" follows_netdev
 run_check "the port is as fast as the network device" speed_is_shown
+run_check "the port has the MTU of the network device" mtu_is_shown
 run_check "port events reach a program, each once" port_events
 run_check "the GID follows the hardware address" address_changes
 run_check "network device renamed" netdev_renamed
@@ -365,7 +385,7 @@ run_check "network device deleted" netdev_deleted
 run_check "both ends of a veth pair deleted" both_ends_deleted
 run_check "device below a VLAN deleted" lower_deleted
 run_check "namespace deleted" in_namespace
-check_fails "network device of another namespace" "." not_in_this_namespace
+check_fails "network device of another namespace" "No such device|Invalid" not_in_this_namespace
 run_check "network device moved to another namespace" netdev_moved
 run_check "exclusive namespaces" exclusive_mode
 run_check "16 links at once" many_links

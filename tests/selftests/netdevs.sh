@@ -47,7 +47,7 @@ make_netdevs()
 # A tun device has a carrier while a program holds it.
 hold_tun()
 {
-	exec timeout 200 ./hold_tun tun0
+	exec timeout $((200 * SLOW)) ./hold_tun tun0
 }
 
 add_links()

@@ -63,11 +63,21 @@ run_suite()
 	for p in $FIT; do
 		patterns+=(-k "$p")
 	done
-	cd "$SUITE" && timeout 100 python3 tests/run_tests.py -v --dev srn0 --gid 0 \
+	cd "$SUITE" && timeout $((100 * SLOW)) python3 tests/run_tests.py -v --dev srn0 --gid 0 \
 		"${patterns[@]}" > /out/pyverbs.stdout 2> "$RESULTS"
 	cd /job || return
 	cp "$RESULTS" /out/pyverbs.log
 	grep -qE '^Ran [1-9][0-9]* tests' "$RESULTS"
+}
+
+# A class whose set-up fails has no lines of its tests, and one line of its own.
+each_was_reported()
+{
+	local said failures
+	said=$(sed -n 's/^Ran \([0-9]*\) tests.*/\1/p' "$RESULTS")
+	failures=$(grep -E '^(setUp|tearDown)(Class|Module) ' "$RESULTS")
+	echo "$(wc -l < "$RESULTS.lines") of $said tests $failures"
+	(($(wc -l < "$RESULTS.lines") == said)) && [[ -z $failures ]]
 }
 
 # The tests of rdma_cm look for a network device that sysfs shows below the same parent
@@ -84,4 +94,5 @@ run_check "a link on a network card" card_link
 run_check "the tests are there" unpack
 run_check "the tests ran to their end" run_suite
 report
+run_check "each test was reported" each_was_reported
 finish

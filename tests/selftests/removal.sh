@@ -10,10 +10,6 @@
 
 B4=10.0.0.2 RPING=7174 BENCH=18515
 
-link_gone() { [[ ! -e /sys/class/infiniband/$1 ]]; }
-process_gone() { ! kill -0 "$1" 2> /dev/null; }
-module_gone() { [[ ! -e /sys/module/softrnic ]]; }
-
 # traffic rping|bench: runs without end; sets SERVER_PID and CLIENT_PID.
 traffic()
 {
@@ -99,7 +95,7 @@ again_b()
 
 link_deleted()
 {
-	traffic "$1" && timeout 10 rdma link delete srna && link_gone srna && both_end &&
+	traffic "$1" && timeout 10 rdma link delete srna && gone srna && both_end &&
 		again_a && works_again
 }
 
@@ -157,7 +153,7 @@ link_down_and_up()
 # remove rdma_ucm as well, which they do keep.
 module_in_use()
 {
-	traffic "$1" && timeout 20 rmmod softrnic && module_gone && both_end && again_a && again_b && works_again
+	traffic "$1" && timeout $((20 * SLOW)) rmmod softrnic && module_gone && both_end && again_a && again_b && works_again
 }
 
 # A program that does nothing but hold the device open.
@@ -167,7 +163,7 @@ held_open()
 	timeout 60 ibv_asyncwatch -d srna > /tmp/holder.log 2>&1 < /dev/null &
 	holder=$!
 	wait_until 5 sh -c 'ls -l /proc/[0-9]*/fd 2> /dev/null | grep -q infiniband/uverbs' &&
-		timeout 10 rdma link delete srna && link_gone srna && again_a && works_again
+		timeout 10 rdma link delete srna && gone srna && again_a && works_again
 	local status=$?
 	kill "$holder" 2> /dev/null
 	wait "$holder"
@@ -177,7 +173,7 @@ held_open()
 listener_held()
 {
 	start_server "$SERVER_LOG" in_b rping -s -P -a "$B4"
-	wait_listening "$RPING" && timeout 10 rdma link delete srnb && link_gone srnb || return
+	wait_listening "$RPING" && timeout 10 rdma link delete srnb && gone srnb || return
 	wait_until 15 server_gone || stop_server
 	again_b && works_again
 }
@@ -186,7 +182,7 @@ listener_held()
 kernel_consumer_late()
 {
 	local waited=$SECONDS
-	in_a insmod ./late_consumer.ko netdev=va keep_ms=3000 && timeout 20 rdma link delete srna && link_gone srna ||
+	in_a insmod ./late_consumer.ko netdev=va keep_ms=3000 && timeout 20 rdma link delete srna && gone srna ||
 		return
 	waited=$((SECONDS - waited))
 	rmmod late_consumer && ((waited >= 2)) && again_a && works_again
@@ -194,13 +190,13 @@ kernel_consumer_late()
 
 netdev_deleted()
 {
-	traffic "$1" && timeout 10 ip -n a link delete va && wait_until 10 link_gone srna &&
-		wait_until 10 link_gone srnb && both_end
+	traffic "$1" && timeout 10 ip -n a link delete va && wait_until 10 gone srna &&
+		wait_until 10 gone srnb && both_end
 }
 
 module_removed()
 {
-	timeout 20 modprobe -r softrnic && module_gone
+	timeout $((20 * SLOW)) modprobe -r softrnic && module_gone
 }
 
 run_check "two links in two namespaces" two_namespaces

@@ -16,12 +16,13 @@ first_link()
 		rdma link add srn9 type softrnic netdev dummy9 && wait_ready srn9
 }
 
-# At the wildcard address, where there is no link: nothing shows it but a word in its log.
+# At the wildcard address, where there is no link: nothing shows it but a word in its log, and that
+# is there before it listens.
 listen_in()
 {
 	timeout 300 ip netns exec "$1" stdbuf -oL rping -s -d -p "$2" > "/tmp/listener-$1.log" 2>&1 &
 }
-listens_in() { wait_until $((20 * SLOW)) grep -q 'rdma_listen' "/tmp/listener-$1.log"; }
+listens_in() { wait_until $((20 * SLOW)) grep -q 'rdma_listen' "/tmp/listener-$1.log" && sleep "$SLOW"; }
 
 tcp_listens() { ss ${2:+-N "$2"} -Hltn "sport = :$1" | grep -q .; }
 nobody_listens() { ! tcp_listens "$1"; }

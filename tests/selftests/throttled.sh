@@ -22,27 +22,37 @@ cgroups()
 	cgroup_controller memory && cgroup_controller cpu && mkdir -p "${GROUPS_AT[@]}"
 }
 
-# connect_often ROUNDS: two connections in each.
-connect_often() { ./cm_misuse reconnect-at-once "$DEVICE" "$A1" "$1"; }
+# Two connections in each of 40 rounds. Commands, not functions, because CHECK_TIMEOUT bounds these only.
+CONNECT_OFTEN=(./cm_misuse reconnect-at-once "$DEVICE" "$A1" 40)
+# One after the other, with a message for each.
+BRING_UP_OFTEN=(env SRN_RAW_DEVICE=srn0 ./raw_test --gtest_filter=Raw.ManyOneAfterTheOther)
 
 connect_in()
 {
 	SLOW=100 exec_in_cgroup "$1" ./cm_misuse reconnect-at-once "$DEVICE" "$A1" 1000000
 }
 
-# One after the other, with a message for each.
-bring_up_often() { SRN_RAW_DEVICE=srn0 ./raw_test --gtest_filter=Raw.ManyOneAfterTheOther; }
+# all_live PID…
+all_live()
+{
+	local pid
+	for pid in "$@"; do
+		kill -0 "$pid" || return
+	done
+}
 
 others_ask()
 {
 	local group
+	local -a asking=()
 	for group in "${GROUPS_AT[@]}"; do
 		SRN_RAW_DEVICE=srn0 exec_in_cgroup "$group" ./raw_test \
 			--gtest_also_run_disabled_tests --gtest_filter='*AsksAllTheTime' > /dev/null 2>&1 &
-		others+=($!)
+		asking+=($!)
 	done
+	others+=("${asking[@]}")
 	sleep 2
-	kill -0 "${others[@]}"
+	all_live "${asking[@]}"
 }
 
 others_connect()
@@ -55,14 +65,20 @@ others_connect()
 		done
 	done
 	sleep 3
-	kill -0 "${others[@]}"
+	all_live "${others[@]}"
 }
+
+# above_high CGROUP: its processes were above its memory.high.
+above_high() { (($(awk '$1 == "high" { print $2 }' "$1"/memory.events) > 0)); }
 
 throttle()
 {
 	local group
 	for group in "${GROUPS_AT[@]}"; do
 		echo 65536 > "$group"/memory.high || return
+	done
+	for group in "${GROUPS_AT[@]}"; do
+		wait_until $((10 * SLOW)) above_high "$group" || return
 	done
 }
 
@@ -108,16 +124,17 @@ run_check "a link" dummy_link || finish
 others=()
 run_check "others connect" others_connect
 run_check "others have queue pairs that are brought up by hand" others_ask
-run_check "connections beside them" connect_often 40
-run_check "queue pairs are brought up beside them" bring_up_often
+run_check "connections beside them" "${CONNECT_OFTEN[@]}"
+run_check "queue pairs are brought up beside them" "${BRING_UP_OFTEN[@]}"
 run_check "they are above what they should have" throttle
-CHECK_TIMEOUT=$((20 * SLOW)) run_check "connections do not wait for them" connect_often 40
+CHECK_TIMEOUT=$((20 * SLOW)) run_check "connections do not wait for them" \
+	"${CONNECT_OFTEN[@]}"
 if [[ -e ${GROUPS_AT[0]}/cpu.max ]]; then
 	run_check "they are above the time that they should have" take_the_cpu
 	CHECK_TIMEOUT=$((60 * SLOW)) run_check "connections do not wait for them, either" \
-		connect_often 40
+		"${CONNECT_OFTEN[@]}"
 	CHECK_TIMEOUT=$((60 * SLOW)) run_check "queue pairs that are brought up do not wait for them" \
-		bring_up_often
+		"${BRING_UP_OFTEN[@]}"
 	run_check "they get time again" give_the_cpu
 else
 	skip "connections beside tenants that wait for a CPU" "this kernel does not limit their time"

@@ -156,7 +156,7 @@ rpings()
 verbs_tests()
 {
 	local suites
-	one_of 'Batch.*:Posting.*' 'Srq*.*:Completion*.*' 'Flush.*:*Access*.*' \
+	one_of 'Batch.*:Posting.*' 'SharedReceives.*:Completion*.*' 'Flush.*:*Access*.*' \
 		'Small/*:Inline/*' 'Limits.*:Connection.*' 'Concurrency.*:Deregistration.*'
 	suites=$CHOSEN
 	SRN_SERVER_ADDR=$A1 timeout -k 2 $((PATIENCE * 4)) ./verbs_test --gtest_filter="$suites:-Limits.AsMany*" \

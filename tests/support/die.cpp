@@ -8,7 +8,9 @@ namespace support {
 
 void die(const std::string& why) {
     std::fprintf(stderr, "%s\n", why.c_str());
-    std::exit(1);
+    // Other threads may run: their objects are not destroyed under them.
+    std::fflush(nullptr);
+    std::_Exit(2);
 }
 
 }  // namespace support

@@ -7,7 +7,7 @@
 
 namespace support {
 
-/// Says why and ends the program, which has failed.
+/// Says why and ends the program at once with status 2. Nothing is destroyed.
 [[noreturn]] void die(const std::string& why);
 
 }  // namespace support

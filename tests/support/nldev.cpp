@@ -4,11 +4,12 @@
 #include <linux/netlink.h>
 #include <rdma/rdma_netlink.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstring>
 #include <optional>
+
+#include "descriptor.hpp"
 
 namespace support {
 namespace {
@@ -38,11 +39,12 @@ public:
     /// Sends it. Each answer goes to take(header); the error of the last is the result.
     template <class F>
     result<void> run(F&& take) {
-        const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
-        if (fd < 0) return softrnic::detail::fail_errno("socket");
-        result<void> outcome = exchange(fd, take);
-        close(fd);
-        return outcome;
+        const descriptor socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA));
+        const timeval patience{20, 0};
+        if (!socket ||
+            setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0)
+            return softrnic::detail::fail_errno("socket");
+        return exchange(socket.get(), take);
     }
 
 private:
@@ -54,8 +56,6 @@ private:
             return softrnic::detail::fail_errno("send");
         for (;;) {
             alignas(nlmsghdr) std::array<std::byte, 32768> answer;
-            const timeval patience{20, 0};
-            setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
             ssize_t size = recv(fd, answer.data(), answer.size(), 0);
             if (size < 0) return softrnic::detail::fail_errno("recv");
             for (auto* h = reinterpret_cast<nlmsghdr*>(answer.data()); NLMSG_OK(h, size);

@@ -13,8 +13,6 @@
 TRACING=/sys/kernel/tracing LIMIT=200
 SERVER=10.1.0.1 PORT=7700
 
-said() { grep -q "$1" "$2"; }
-
 # Addresses of the module, as the events have them: offsets from the kernel's text.
 module_range()
 {
@@ -87,6 +85,7 @@ own_peer()
 	timeout 200 ./bounded "$1" "$SERVER" "$PORT" > /tmp/bounded.log 2>&1 &
 	local program=$!
 	wait_until 60 said ready /tmp/bounded.log || {
+		kill "$program"
 		cat /tmp/bounded.log
 		return 1
 	}
@@ -105,45 +104,45 @@ queue_pair()
 	: > /tmp/bounded.log
 	: > /tmp/holdings.log
 	timeout 200 ./bounded "$1" "$SERVER" "$PORT" > /tmp/bounded.log 2>&1 &
-	local program=$! peer
+	local program=$! peer status=0
 	wait_listening "$PORT" || return
 	timeout 200 ./holdings peer "$SERVER" "$PORT" 1 nothing > /tmp/holdings.log 2>&1 &
 	peer=$!
-	wait_until 60 said ready /tmp/bounded.log || {
-		cat /tmp/bounded.log /tmp/holdings.log
-		return 1
-	}
-	pkill -USR1 -x bounded
-	wait "$program" || {
-		cat /tmp/bounded.log
-		return 1
-	}
+	if wait_until 60 said ready /tmp/bounded.log; then
+		pkill -USR1 -x bounded
+	else
+		kill "$program"
+	fi
+	wait "$program" || status=1
 	kill "$peer"
 	wait "$peer"
-	return 0
+	((status == 0)) || cat /tmp/bounded.log /tmp/holdings.log
+	return "$status"
 }
 
 # A multiple of perftest's moderation: see odd_numbers() of perftest.sh.
 many_queue_pairs()
 {
-	local server
+	local server status=0
 	timeout 200 ib_write_bw -R -F -q 64 -s 64 -n 600 -p 7800 > /tmp/server.log 2>&1 &
 	server=$!
 	wait_listening 7800 || return
 	timeout 200 ib_write_bw -R -F -q 64 -s 64 -n 600 -p 7800 "$SERVER" > /tmp/client.log 2>&1 ||
-		cat /tmp/client.log
-	wait "$server"
+		status=$?
+	wait "$server" && ((status == 0)) && return
+	cat /tmp/server.log /tmp/client.log
+	return 1
 }
 
 flood()
 {
 	timeout 200 rping -s -P -a "$SERVER" -p 7900 > /tmp/server.log 2>&1 &
-	local server=$!
+	local server=$! status=0
 	wait_listening 7900 || return
-	./flood "$SERVER" 7900 300 mixed 100 60
+	./flood "$SERVER" 7900 300 mixed 100 $((60 * SLOW)) || status=$?
 	kill "$server"
 	wait "$server"
-	return 0
+	return "$status"
 }
 
 kernel_tells()

@@ -20,7 +20,6 @@ WITHHELD=60 MESSAGES=195 BATCH=32 UNCHARGED=16
 # Of the machine, for all that goes on beside the test; checks take memory themselves.
 NOISE=$((2048 * SLOW))
 
-said() { grep -q "$1" "$2"; }
 gone() { ! pgrep -x holdings > /dev/null; }
 
 cgroup() { cgroup_controller memory && mkdir -p "$GROUP"; }

@@ -14,7 +14,9 @@
 
 : "${CM_ROUNDS:=200}" "${CM_UID:=0}"
 A1=10.1.0.1 A9=10.9.0.1 DEVICE=/dev/infiniband/uverbs0
-CHECK_TIMEOUT=$(((120 + CM_ROUNDS / 20) * SLOW))
+# Of each case.
+LIMIT=$(((120 + CM_ROUNDS / 20) * SLOW))
+CHECK_TIMEOUT=$LIMIT
 
 # What each case is, and what part of the rounds it does: connecting takes its time.
 CASES=(
@@ -43,7 +45,7 @@ CASES=(
 
 misuse()
 {
-	setpriv --reuid "$CM_UID" --regid "$CM_UID" --clear-groups ./cm_misuse "$@"
+	timeout -k 5 "$LIMIT" setpriv --reuid "$CM_UID" --regid "$CM_UID" --clear-groups ./cm_misuse "$@"
 }
 
 still_works()
@@ -56,6 +58,7 @@ still_works()
 stalled()
 {
 	[[ " ${CM_CASES:-$1} " == *" $1 "* ]] || return 0
+	((++chosen))
 	if [[ ! -e /proc/sys/vm/unprivileged_userfaultfd ]]; then
 		skip "$2" "this kernel has no userfaultfd"
 		return
@@ -70,16 +73,19 @@ second_address()
 	ip link add dummy9 type dummy && ip addr add "$A9/24" dev dummy9 && ip link set dummy9 up
 }
 
+chosen=0
 chmod +x cm_misuse
 run_check "a link" dummy_link || finish
 for entry in "${CASES[@]}"; do
 	read -r name part text <<< "$entry"
 	[[ " ${CM_CASES:-$name} " == *" $name "* ]] || continue
-	run_check "$text" misuse "$name" "$DEVICE" "$A1" $((CM_ROUNDS / part))
+	((++chosen))
+	run_check "$text" misuse "$name" "$DEVICE" "$A1" $(((CM_ROUNDS + part - 1) / part))
 	still_works "$text"
 done
 stalled stalled-reader "a process takes no event" "$A1"
 stalled stalled-connection "a listener goes while its connection's event is not taken" "$A1"
 run_check "a second address" second_address
 stalled stalled-on-a-new-link "a process takes no event, of a link that came later" "$A9"
+((chosen)) || not_ok "there is no case of the name $CM_CASES"
 finish

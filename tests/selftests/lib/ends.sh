@@ -90,11 +90,17 @@ on_server()
 	fi
 	local status lines
 	local -a reply
+	[[ ! -e /run/server-is-lost ]] || {
+		echo "the server has not answered before"
+		return 1
+	}
 	{
 		printf '%q ' "$@"
 		echo
 	} >&"$COMMANDS"
 	read -r -t "$COMMAND_TIMEOUT" -u "$COMMANDS" status lines || {
+		# A late answer would be taken for that to the next command.
+		: > /run/server-is-lost
 		echo "no answer of the server to: $*"
 		return 1
 	}

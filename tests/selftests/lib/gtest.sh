@@ -14,14 +14,16 @@ on_own_link()
 
 # run_gtest PROGRAM SECONDS FILTER: the tests of the program as tests of this script, which
 # may take so long on a stock kernel. One that ends the program, or does not end, fails, and
-# so does what it leaves undone.
+# so does what it leaves undone, and a filter that chooses nothing.
 run_gtest()
 {
-	local program=$1 seconds=$2 filter=$3 status=0
+	local program=$1 seconds=$2 filter=$3 status=0 before=$KTAP_COUNT failed=$KTAP_FAILED
 	timeout -k 5 $((seconds * SLOW)) "$program" --gtest_color=no --gtest_filter="$filter" \
 		> gtest.log 2>&1 < /dev/null || status=$?
 	gtest_to_ktap < gtest.log
-	if ((status > 1)) || ! grep -q '^\[==========\].* ran\.' gtest.log; then
+	# Status 1: a case has failed, or what stands around all cases.
+	if ((status > 1 || (status == 1 && KTAP_FAILED == failed) || KTAP_COUNT == before)) ||
+		! grep -q '^\[==========\].* ran\.' gtest.log; then
 		not_ok "$program $filter ends by itself" "status $status" \
 			"$(tail -n 30 gtest.log)"
 	fi
@@ -34,6 +36,7 @@ gtest_to_ktap()
 	while IFS= read -r line; do
 		case $line in
 		'[ RUN      ] '*)
+			[[ -z $running ]] || not_ok "$running" "$detail" "its result is not to be found"
 			running=${line#'[ RUN      ] '} detail=''
 			;;
 		'[       OK ] '*)

@@ -49,9 +49,7 @@ pages_scanned()
 with_little_memory()
 {
 	local status=0
-	take_memory || return
-	[[ -z $ROLE ]] || on_server take_memory || return
-	"$@" || status=$?
+	take_memory && { [[ -z $ROLE ]] || on_server take_memory; } && "$@" || status=$?
 	give_memory || status=1
 	[[ -z $ROLE ]] || on_server give_memory || status=1
 	return "$status"

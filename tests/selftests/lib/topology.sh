@@ -102,6 +102,11 @@ no_objects() { ! rdma resource show srn0 | grep -qE '(qp|cm_id|mr|pd|cq|ctx|srq)
 # Is there a link, or another RDMA device, of that name?
 exists() { [[ -e /sys/class/infiniband/$1 ]]; }
 gone() { ! exists "$1"; }
+module_gone() { [[ ! -e /sys/module/softrnic ]]; }
+process_gone() { ! kill -0 "$1" 2> /dev/null; }
+
+# said WORDS LOG
+said() { grep -q "$1" "$2"; }
 
 # Until each device's port is active and its character device is there.
 wait_ready()

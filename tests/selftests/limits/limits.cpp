@@ -152,7 +152,10 @@ void fill_with_rings(const std::string& path, std::size_t mebibytes) {
     std::size_t made = 0;
     for (std::size_t bytes = 0; bytes < mebibytes << 20; ++made) {
         const auto queue = raw::create_cq(device.get(), entries);
-        if (!queue) break;
+        if (!queue) {
+            std::printf("%s; ", queue.error().message().c_str());
+            break;
+        }
         bytes += queue->ring.size;
     }
     std::printf("%zu queues\n", made);

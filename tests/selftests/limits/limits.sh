@@ -22,7 +22,6 @@ as_nobody()
 		--clear-groups --no-new-privs --inh-caps=-all "$@"
 }
 
-said() { grep -q "$1" "$2"; }
 no_program() { ! pgrep -x limits > /dev/null; }
 
 # kill_program: the one that runs in the background, with whatever started it.
@@ -99,7 +98,7 @@ rings_are_charged()
 	wait_until 20 less_than_mib 4
 }
 
-# It is refused, or it is killed; others do not notice.
+# It is refused, or it is killed, at the limit; others do not notice.
 rings_are_limited()
 {
 	echo $((ROOM << 20)) > "$GROUP"/memory.max
@@ -108,19 +107,20 @@ rings_are_limited()
 		echo "neither refused nor killed: $(group_mib) MiB"
 		return 1
 	}
+	said 'Cannot allocate memory' /tmp/rings.log || (($(event_of_group oom_kill) > 0)) || {
+		echo "it was not memory: $(cat /tmp/rings.log "$GROUP"/memory.events)"
+		return 1
+	}
+	(($(event_of_group max) > 0)) || return
 	echo "$(cat /tmp/rings.log), peak $(($(cat "$GROUP"/memory.peak) >> 20)) MiB"
 	kill_program
 	(($(cat "$GROUP"/memory.peak) <= ROOM << 20)) && wait_until 20 less_than_mib 4
 }
 
-refused_or_killed() { said queues /tmp/rings.log || [[ -z $(jobs -r) ]]; }
+# event_of_group NAME: how often the group came to it.
+event_of_group() { awk -v name="$1" '$1 == name { print $2 }' "$GROUP"/memory.events; }
 
-with_result()
-{
-	local status=0
-	run_check "$@" || status=$?
-	((status)) || note "$(cat "$CHECK_OUTPUT")"
-}
+refused_or_killed() { said queues /tmp/rings.log || [[ -z $(jobs -r) ]]; }
 
 chmod +x limits
 run_check "a link" dummy_link || finish

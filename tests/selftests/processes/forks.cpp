@@ -164,7 +164,7 @@ void one_child(child what, transfers& t) {
     const pid_t pid = fork();
     if (pid < 0) die("fork");
     if (pid == 0) {
-        std::this_thread::sleep_for(2s);
+        std::this_thread::sleep_for(5min);
         _exit(0);
     }
     // Nothing is closed in order.

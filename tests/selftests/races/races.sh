@@ -20,21 +20,18 @@ race()
 }
 at_once() { race commands "$DEVICE" & race connections "$A1" && wait $!; }
 
-with_result()
+raced()
 {
-	local name=$1 status=0
-	shift
-	run_check "$name" "$@" || status=$?
-	((status)) || note "$(cat "$CHECK_OUTPUT")"
-	run_check "$name: nothing is left" no_objects_stay $((20 * SLOW))
+	with_result "$@"
+	run_check "$1: nothing is left" no_objects_stay $((20 * SLOW))
 }
 
 chmod +x races
 note "seed $RACES_SEED"
 run_check "a link" dummy_link || finish
-with_result "commands on the objects of one file" race commands "$DEVICE"
-with_result "both ends of connections" race connections "$A1"
-with_result "listeners that come and go" race listeners "$A1"
-with_result "commands and connections on one device" at_once
+raced "commands on the objects of one file" race commands "$DEVICE"
+raced "both ends of connections" race connections "$A1"
+raced "listeners that come and go" race listeners "$A1"
+raced "commands and connections on one device" at_once
 pair "rping works on that device" 7174 rping -s -a "$A1" -C 10 -- rping -c -a "$A1" -C 10 -V
 finish

@@ -27,6 +27,7 @@
 #include "descriptor.hpp"
 #include "link_counter.hpp"
 #include "owned.hpp"
+#include "run_tests.hpp"
 
 namespace {
 
@@ -930,6 +931,5 @@ TEST_F(Raw, DISABLED_InEachState) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    testing::InitGoogleTest(&argc, argv);
-    return RUN_ALL_TESTS();
+    return support::run_tests(argc, argv);
 }

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdarg>
@@ -75,8 +76,13 @@ extern "C" void end_quietly(int signal) {
     std::mt19937_64 random(seed);
     // Let the program come to the point where there is something to break.
     std::this_thread::sleep_for(std::chrono::milliseconds(number_from("SCRIBBLE_WAIT_MS", 300)));
-    for (;;) {
+    for (bool told = false;;) {
         const std::size_t count = mapping_count;
+        if (count > 0 && !told) {
+            std::fprintf(stderr, "scribble: %s %zu mappings\n", program_invocation_short_name,
+                         count);
+            told = true;
+        }
         for (unsigned i = 0; count > 0 && i < 8; ++i)
             scribble_on(mappings[random() % count], random);
         std::this_thread::sleep_for(pause);

@@ -17,7 +17,7 @@ device() { echo /dev/infiniband/uverbs0; }
 
 fuzz()
 {
-	timeout -k 5 $((FUZZ_TIME * 3)) "$@" ./uverbs_fuzz "$(device)" "$FUZZ_TIME" "$FUZZ_SEED"
+	timeout -k 5 $((FUZZ_TIME * 3 + 60 * SLOW)) "$@" ./uverbs_fuzz "$(device)" "$FUZZ_TIME" "$FUZZ_SEED"
 }
 
 # Somebody who is not root, and may have little memory pinned.

@@ -2,9 +2,9 @@
 // The tests; or, called by one of them, the process that it is going to kill.
 #include "child.hpp"
 #include "fixture.hpp"
+#include "run_tests.hpp"
 
 int main(int argc, char** argv) {
     if (verbs_test::is_child(argc, argv)) return verbs_test::child_main(argv);
-    ::testing::InitGoogleTest(&argc, argv);
-    return RUN_ALL_TESTS();
+    return support::run_tests(argc, argv);
 }

@@ -120,9 +120,9 @@ TEST_F(Resize, WhileOthersPollAndCompletionsCome) {
     std::atomic<bool> done{false};
     const std::jthread resizer([&] {
         std::mt19937 random(1);
+        std::uniform_int_distribution entries(static_cast<int>(most_waiting), 2000);
         while (!done) {
-            const int entries = most_waiting + static_cast<int>(random() % 2000);
-            EXPECT_TRUE(works(queue.resize(entries)));
+            EXPECT_TRUE(works(queue.resize(entries(random))));
             // The others need the queue's lock.
             std::this_thread::sleep_for(1ms);
         }

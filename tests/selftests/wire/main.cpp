@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // The cases that need an RDMA link. See wire.sh.
-#include <gtest/gtest.h>
+#include "run_tests.hpp"
 
 int main(int argc, char** argv) {
-    ::testing::InitGoogleTest(&argc, argv);
-    return RUN_ALL_TESTS();
+    return support::run_tests(argc, argv);
 }

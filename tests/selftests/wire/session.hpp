@@ -117,7 +117,6 @@ private:
     void be_initiator(const session_options& options);
     void be_responder(const session_options& options);
     void prepare(const session_options& options);
-    void expect_flushed(std::uint64_t first);
 
     std::uint64_t posted_ = 0;
 };

@@ -70,8 +70,7 @@ TEST(LinkFile, MayHoldRubbish) {
     std::mt19937 random(1);
     for (int round = 0; round < 20000; round++) {
         std::string content;
-        for (unsigned n = random() % 12; n > 0; n--)
-            content += pieces[random() % std::size(pieces)];
+        for (auto n = random() % 12; n > 0; n--) content += pieces[random() % std::size(pieces)];
         outcome<wanted_link> link = parse_link_file("srn0", content);
         if (!link) continue;
         EXPECT_EQ(link->name, "srn0");

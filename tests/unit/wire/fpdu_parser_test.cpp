@@ -406,7 +406,9 @@ TEST(FpduCrc, IsVouchedForOnce) {
                 static_cast<std::uint32_t>(std::min<std::size_t>(fpdu.size() - at, 7));
             at += srn_fpdu_parse(&p, fpdu.data() + at, piece, &event);
             ASSERT_NE(event.type, SRN_FPDU_ERROR);
-            if (event.type == SRN_FPDU_HEADER) EXPECT_EQ(srn_fpdu_in_doubt(&p), !vouched);
+            if (event.type == SRN_FPDU_HEADER) {
+                EXPECT_EQ(srn_fpdu_in_doubt(&p), !vouched);
+            }
             if (event.type == SRN_FPDU_PAYLOAD) payload += event.len;
         }
         EXPECT_EQ(event.type, SRN_FPDU_END);

@@ -63,7 +63,7 @@ check check_versions(const std::string& release, bool installed) {
         return {verdict::wrong, "module",
                 version + " is loaded, and " + modinfo("version", "softrnic") +
                     ", another one, is installed; links go when it is loaded",
-                "modprobe -r softrnic && modprobe softrnic"};
+                "rmmod softrnic && modprobe softrnic"};
     return {verdict::ok, "module", version + " is loaded and installed"};
 }
 

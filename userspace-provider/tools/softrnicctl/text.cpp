@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <utility>
 
 #include "diagnosis.hpp"
 #include "names.hpp"
@@ -58,8 +59,10 @@ std::string network_of(const netdev& device) {
 std::string settings_of(const link_report& link) {
     std::vector<std::string> words;
     for (const auto& [name, value] : link.settings) {
-        const std::string shown = value == "1" ? "on" : value == "0" ? "off" : value;
-        words.push_back(name + "=" + shown);
+        std::string word = name;
+        word += '=';
+        word += value == "1" ? "on" : value == "0" ? "off" : value;
+        words.push_back(std::move(word));
     }
     return joined(words);
 }
