@@ -135,9 +135,11 @@ refuses_beside_packages()
 	rm -rf "$TREE/clone"
 	mkdir "$TREE/clone"
 	cp -r "$TOP/scripts" "$TREE/clone/"
-	! in_tree "$WORK" /clone/scripts/install /nowhere 2> "$DIR/refusal" &&
-		cat "$DIR/refusal" && grep 'apt purge .*softrnic-dkms' "$DIR/refusal" &&
-		rm -r "$TREE/clone"
+	local status=0
+	! in_tree "$WORK" /clone/scripts/install /nowhere 2> "$DIR/refusal" || status=1
+	rm -r "$TREE/clone"
+	cat "$DIR/refusal"
+	grep 'apt purge .*softrnic-dkms' "$DIR/refusal" && return "$status"
 }
 
 says_no_headers() { grep -q "kernel headers for this kernel do" "$DIR/install.log"; }
@@ -199,6 +201,7 @@ echo "TAP version 13"
 check "apt installs version $OLD_VERSION without the kernel's headers" install_debs "$DIR/old"
 cp "$LOG" "$DIR/install.log"
 check "and DKMS says that they are missing" says_no_headers
+check "the documents are there" test -e "$TREE/usr/share/doc/softrnic-tools/admin-guide.md"
 check "make install refuses beside packages" refuses_beside_packages
 check "DKMS builds the module when they come: $older" apt install "linux-headers-$older"
 check "its version" module_version_is "$older" $OLD_VERSION
