@@ -108,6 +108,7 @@ TEST_F(Reregistration, TheMemoryStaysWhereverItIsMapped) {
         rereg(IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, open_access & ~IBV_ACCESS_REMOTE_READ),
         0);
     write(remote());
+    expect_good(next(ends.client.send_cq()), 2, IBV_WC_RDMA_READ);
     EXPECT_TRUE(std::equal(m.begin(), m.end(), elsewhere));
     EXPECT_TRUE(std::all_of(there, there + size, [](std::byte b) { return b == std::byte{}; }));
     // Also where the address is not mapped any more.
