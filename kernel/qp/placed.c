@@ -95,7 +95,7 @@ bool srn_placed_received(struct srn_qp *qp)
 		qp->rx.asked = true;
 	if (p.answers)
 		srn_answered_up_to(qp, p.placed_index);
-	/* The peer's kernel answers this, not its process: doorbell.c must not take it for a reply. */
+	/* The peer's kernel answers this, not its process: no reply as doorbell.c means it. */
 	if (p.answers && !p.asks)
 		WRITE_ONCE(qp->rx.responses, qp->rx.responses + 1);
 	/* What came before the question may wait for a receive. */

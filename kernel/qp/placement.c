@@ -156,7 +156,7 @@ static void count_segment(struct srn_qp_rx *rx, const struct srn_rdmap_header *h
  * Return: 0, -EPROTO, or -ENOENT if there is no receive and it may wait for one.
  */
 int srn_placement_start(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 payload,
-			 struct srn_term_code *term)
+			struct srn_term_code *term)
 {
 	struct srn_qp_rx *rx = &qp->rx;
 	struct srn_request oldest;

@@ -31,7 +31,7 @@ static bool between_namespaces(const struct srn_qp *qp)
 
 static void agree_on_rnr(struct srn_qp *qp)
 {
-	/* Kernel consumers post receives in advance, and what is kept for one is charged to nobody. */
+	/* Kernel consumers post receives in advance, and nobody pays for what is kept for one. */
 	if (!qp->kernel && (qp->srq || qp->rq.depth) &&
 	    qp->rx.greeting.features & SRN_PEER_RNR)
 		srn_rnr_agree(qp);

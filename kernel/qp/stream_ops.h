@@ -22,7 +22,7 @@ int srn_placement_memory(struct srn_stream *s, gfp_t gfp);
 bool srn_placement_continue(struct srn_stream *s, const struct srn_fpdu_continuation *m);
 void srn_placement_pause(struct srn_stream *s);
 int srn_placement_start(struct srn_qp *qp, const struct srn_rdmap_header *h, u32 payload,
-			 struct srn_term_code *term);
+			struct srn_term_code *term);
 
 /* delivery.c: what a complete message means */
 int srn_delivery_end(struct srn_stream *s, struct srn_term_code *term);

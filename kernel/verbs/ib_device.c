@@ -277,7 +277,7 @@ static int alloc_workqueues(struct srn_device *dev)
 	const char *name = dev->netdev->name;
 
 	dev->cm_wq = alloc_ordered_workqueue("softrnic_cm_%s", WQ_MEM_RECLAIM, name);
-	/* Not WQ_MEM_RECLAIM: its work waits for iw_cm's workqueue, which older 6.1 has without it. */
+	/* Not WQ_MEM_RECLAIM: its work waits for that of iw_cm, which is not in older 6.1. */
 	dev->report_wq = alloc_workqueue("softrnic_report_%s", WQ_UNBOUND, WQ_UNBOUND_MAX_ACTIVE,
 					 name);
 	/* WQ_MEM_RECLAIM: ends of connections, which have it, wait for its work. */
