@@ -100,7 +100,8 @@ struct srn_ep *srn_ep_alloc(struct srn_device *dev, const struct srn_ep_kind *ki
 
 	if (!ep)
 		return NULL;
-	ep->reporter = listener ? srn_reporter_get(listener->reporter) : srn_reporter_of_current(dev);
+	ep->reporter = listener ? srn_reporter_get(listener->reporter) :
+				  srn_reporter_of_current(dev);
 	if (!ep->reporter)
 		goto err_ep;
 	if (state != SRN_EP_LISTENING) {

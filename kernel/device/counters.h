@@ -47,7 +47,7 @@ enum srn_counter {
 	SRN_COUNT_RX_NO_MEMORY,		/* receiving had to wait for memory */
 	SRN_COUNT_CRC_ERRORS,
 	SRN_COUNT_ACCESS_ERRORS,	/* peers that named memory that they may not use */
-	SRN_COUNT_NO_RECEIVE,		/* a message had no receive; of those that wait the first one */
+	SRN_COUNT_NO_RECEIVE,		/* a message had no receive; of several only the first */
 	SRN_COUNT_VIOLATIONS,		/* all violations for which we ended a connection */
 	SRN_COUNTERS
 };

@@ -26,7 +26,7 @@
 
 static void end_write(struct srn_qp *qp)
 {
-	/* The peer's final report is an empty Write, and may come between the segments of another. */
+	/* The peer's final report is an empty Write, which may come between segments of another. */
 	if (!qp->rx.payload && srn_placed_received(qp))
 		return;
 	if (!qp->rx.write_len)
