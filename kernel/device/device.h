@@ -37,8 +37,6 @@ struct srn_qpns {
 	u32 next;
 };
 
-int srn_qpn_reserve(struct srn_device *dev, struct ib_udata *udata, u32 *qpn);
-
 /* Which connections bypass TCP, see stream/direct.h. */
 enum srn_same_host {
 	SRN_SAME_HOST_OFF,	/* none */

@@ -10,6 +10,7 @@
  */
 #include <rdma/uverbs_ioctl.h>
 
+#include "qpn.h"
 #include "ucontext.h"
 
 /* As many as share a node of the tables that find queue pairs by number: the core's, and ours. */

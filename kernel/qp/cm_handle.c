@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 
 #include "cm_handle.h"
+#include "modify.h"
 #include "qp.h"
 
 /* The size of kmalloc() that fits is 50 % larger than a handle. */

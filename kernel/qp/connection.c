@@ -9,12 +9,16 @@
 #include "../stream/qos.h"
 #include "../stream/tx.h"
 #include "connection.h"
+#include "delivery.h"
 #include "doorbell.h"
+#include "end.h"
 #include "placed.h"
+#include "placement.h"
 #include "recognition.h"
+#include "resume.h"
 #include "rnr_limit.h"
+#include "scheduler.h"
 #include "state.h"
-#include "stream_ops.h"
 
 /* An orderly close that takes longer becomes a disorderly one. */
 #define CLOSE_TIMEOUT	(10 * HZ)

@@ -7,7 +7,9 @@
 #include "../stream/tx.h"
 #include "answered.h"
 #include "completion.h"
+#include "delivery.h"
 #include "placed.h"
+#include "placement.h"
 #include "qp_trace.h"
 #include "receive.h"
 #include "recognition.h"
@@ -15,7 +17,6 @@
 #include "responder.h"
 #include "rnr.h"
 #include "state.h"
-#include "stream_ops.h"
 
 /*
  * An answer can complete a whole queue. So many work requests complete before others have their

@@ -10,13 +10,13 @@
 #include "binding.h"
 #include "completion.h"
 #include "doorbell.h"
+#include "end.h"
 #include "piggyback.h"
 #include "placed.h"
 #include "qp_trace.h"
 #include "receive.h"
 #include "rnr.h"
 #include "state.h"
-#include "stream_ops.h"
 
 static enum ib_event_type violation_event(struct srn_term_code term)
 {

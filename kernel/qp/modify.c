@@ -6,6 +6,7 @@
 #include "../stream/qos.h"
 #include "binding.h"
 #include "connection.h"
+#include "modify.h"
 #include "state.h"
 
 /* Forget whatever was posted, as verbs define RESET. Context: sq.lock held. */

@@ -2,12 +2,12 @@
 /*
  * Where the bytes of each segment go. RFC 5040 section 5, RFC 5041 sections 5 and 7.
  */
+#include "placement.h"
 #include "receive.h"
 #include "requests.h"
 #include "responder.h"
 #include "rnr.h"
 #include "state.h"
-#include "stream_ops.h"
 
 /* How the peer is told of a fault of memory that it writes to. */
 static struct srn_term_code write_fault(enum srn_mem_fault fault)

@@ -8,6 +8,7 @@
 #include "completion.h"
 #include "cq.h"
 #include "fetch.h"
+#include "post.h"
 #include "state.h"
 #include "watch.h"
 

@@ -7,10 +7,12 @@
 #include <rdma/uverbs_ioctl.h>
 
 #include "../device/abi.h"
+#include "../device/qpn.h"
 #include "../memory/ring.h"
 #include "binding.h"
 #include "cm_handle.h"
 #include "connection.h"
+#include "modify.h"
 #include "owner.h"
 #include "watch.h"
 

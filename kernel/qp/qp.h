@@ -143,11 +143,4 @@ int srn_qp_query(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		 struct ib_qp_init_attr *init);
 int srn_qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata);
 
-/* post.c */
-int srn_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
-		  const struct ib_send_wr **bad_wr);
-
-/* modify.c */
-int srn_modify_apply(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask);
-
 #endif /* SRN_QP_H */

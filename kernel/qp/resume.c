@@ -3,9 +3,11 @@
  * Messages that have waited for a receive go on.
  */
 #include "../stream/rx.h"
+#include "delivery.h"
 #include "placed.h"
+#include "placement.h"
+#include "resume.h"
 #include "rnr.h"
-#include "stream_ops.h"
 
 /* Return: 0; -EPROTO; -ENOENT if the segment has to wait on. */
 static int resume_segment(struct srn_qp *qp, const struct srn_rnr_segment *segment,

@@ -8,7 +8,7 @@
 #include "recognition.h"
 #include "requester.h"
 #include "responder.h"
-#include "stream_ops.h"
+#include "scheduler.h"
 #include "watch.h"
 
 /* May the ring of a process be read? Only once srn_fetch_prepare() has made room. */

@@ -2,6 +2,7 @@
 /*
  * The end of a bring-up by hand that waits: which queue pair takes a connection, and MPA's reply.
  */
+#include "accept.h"
 #include "conn.h"
 #include "exchange.h"
 #include "peer.h"

@@ -6,10 +6,12 @@
 
 #include "../qp/binding.h"
 #include "../qp/state.h"
+#include "accept.h"
 #include "bring_up.h"
 #include "conn.h"
 #include "listener.h"
 #include "peer.h"
+#include "progress.h"
 
 /* RTS sets the others. */
 static void set_attributes(struct srn_raw *raw, const struct ib_qp_attr *attr)

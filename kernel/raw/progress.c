@@ -6,6 +6,8 @@
 
 #include "../qp/state.h"
 #include "attempt.h"
+#include "progress.h"
+#include "send_timeout.h"
 
 /* How often to check whether sends wait for a peer that does not come. */
 #define CHECK_PERIOD	HZ

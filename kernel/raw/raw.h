@@ -100,14 +100,4 @@ void srn_raw_queue(struct srn_raw *raw, unsigned long delay);
 void srn_raw_queue_unless_pending(struct srn_raw *raw, unsigned long delay);
 int srn_raw_start(struct srn_raw *raw, struct socket *sock, const struct srn_conn_params *conn);
 
-/* accept.c: the end that waits for the other one to connect */
-int srn_raw_accept(struct srn_device *dev, struct socket *sock,
-		   const struct srn_handshake *request, const char **reason);
-
-/* send_timeout.c: how long sends wait for a peer that does not come, or is gone */
-bool srn_raw_send_timeout_check(struct srn_raw *raw);
-
-/* progress.c: the work of a bring-up, which goes as far as possible */
-void srn_raw_progress(struct work_struct *work);
-
 #endif /* SRN_RAW_H */

@@ -5,6 +5,7 @@
 #include "../qp/completion.h"
 #include "../qp/state.h"
 #include "raw.h"
+#include "send_timeout.h"
 
 /* The shortest time for which sends wait, whatever the program has set. */
 #define MIN_TIMEOUT	(5 * HZ)

@@ -24,6 +24,7 @@
 #include "../memory/mw.h"
 #include "../memory/ring.h"
 #include "../qp/cq.h"
+#include "../qp/post.h"
 #include "../qp/qp.h"
 #include "../qp/receive.h"
 #include "../qp/srq.h"
