@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The end of a queue pair's connection: an operation of a stream, and the work that does most of it.
+ * The end of a queue pair's connection: an operation of a stream, and the work that does most
+ * of it.
  */
 #ifndef SRN_END_H
 #define SRN_END_H
