@@ -67,7 +67,7 @@ stays_in_namespace()
 	timeout 60 nc -l 127.0.0.1 7174 > /tmp/received &
 	listener=$!
 	wait_until 10 listening 7174
-	# Once rdma_connect() has failed, rping waits for a completion that nobody owes it.
+	# Once rdma_connect() has failed, rping waits for a completion that nobody owes it, with siw, too.
 	said=$(in_b timeout 5 rping -c -a 127.0.0.1 -C 1 2>&1)
 	echo "$said"
 	kill "$listener" || return
