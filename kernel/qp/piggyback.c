@@ -71,9 +71,8 @@ static enum hrtimer_restart timer_ends(struct hrtimer *timer)
 
 static struct srn_piggyback *create(struct srn_qp *qp)
 {
-	struct mem_cgroup *payer = qp->stream.payer, *before = srn_charge_to(payer);
-	gfp_t gfp = (payer ? GFP_NOWAIT : GFP_ATOMIC) | __GFP_NOWARN | srn_charge_gfp(payer);
-	struct srn_piggyback *p = kzalloc(sizeof(*p), gfp);
+	struct mem_cgroup *before = srn_charge_to(qp->stream.payer);
+	struct srn_piggyback *p = kzalloc(sizeof(*p), srn_charge_gfp_now(qp->stream.payer));
 
 	set_active_memcg(before);
 	if (!p)

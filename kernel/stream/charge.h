@@ -34,6 +34,15 @@ static inline gfp_t srn_charge_gfp(const struct mem_cgroup *payer)
 	return payer ? __GFP_ACCOUNT : 0;
 }
 
+/*
+ * Return: flags to get memory for @payer without sleeping. A payer gets none of the reserves: they
+ * are for those who free memory, and what comes from them may exceed the limit of its cgroup.
+ */
+static inline gfp_t srn_charge_gfp_now(const struct mem_cgroup *payer)
+{
+	return (payer ? GFP_NOWAIT : GFP_ATOMIC) | __GFP_NOWARN | srn_charge_gfp(payer);
+}
+
 void srn_charge_sock(struct sock *sk, struct mem_cgroup *payer);
 void srn_charge_sock_as(struct sock *sk, const struct sock *listener);
 

@@ -211,13 +211,9 @@ static int get_memory(struct srn_stream *s, enum srn_fpdu_event_type type, gfp_t
 	return ret;
 }
 
-/*
- * Get memory without sleeping. A payer gets none of the reserves: they are for those who free
- * memory, and what comes from them may exceed the limit of the payer's cgroup.
- */
 static int get_memory_now(struct srn_stream *s, enum srn_fpdu_event_type type)
 {
-	return get_memory(s, type, (s->payer ? GFP_NOWAIT : GFP_ATOMIC) | __GFP_NOWARN);
+	return get_memory(s, type, srn_charge_gfp_now(s->payer));
 }
 
 /* There is no memory for an event: the input behind it is left in the socket for now. */

@@ -131,9 +131,9 @@ int srn_sock_connected(struct sock *sk)
  * @share: use that of the task that sends, as any program's socket does; else the socket's own
  *
  * A socket's own fragment has 32 KiB, which an idle connection keeps. A caller that sends with a
- * shared fragment is never in the middle of another socket's sendmsg. It keeps
- * itself from waiting for write-back (memalloc_noio_save()), because up to 6.1 TCP uses the task's
- * fragment only if sk_allocation is GFP_KERNEL.
+ * shared fragment is never in the middle of another socket's sendmsg. It keeps itself from waiting
+ * for write-back (memalloc_noio_save()), because up to 6.1 TCP uses the task's fragment only if
+ * sk_allocation is GFP_KERNEL.
  *
  * Context: process, sleeps for the socket lock.
  */

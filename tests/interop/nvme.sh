@@ -105,10 +105,7 @@ link_deleted_in_use()
 	local load=$!
 	wait_until 30 io_in_flight || return
 	rdma link delete srn0 || return
-	local status=0
-	wait "$load" || status=$?
-	# It fails, and is not killed because its time is up.
-	((status != 0)) && ! did_not_end "$status" && wait_until 30 gone
+	fails_by_itself wait "$load" && wait_until 30 gone
 }
 
 # Clients of a device are told of its end in reverse order of their registration. NVMe

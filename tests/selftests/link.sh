@@ -102,8 +102,7 @@ test_refusals()
 
 refusals_in_log()
 {
-	dmesg | grep -q 'softrnic: d0: has the link srn0 already' &&
-		dmesg | grep -q 'softrnic: sit1: only Ethernet'
+	log_has 'softrnic: d0: has the link srn0 already' && log_has 'softrnic: sit1: only Ethernet'
 }
 
 autoload()

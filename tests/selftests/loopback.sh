@@ -42,20 +42,12 @@ test_programs()
 again() { rdma link delete srnlo && add srnlo lo; }
 flap() { ip link set lo down && ip link set lo up; }
 
-# refused COMMAND…: it fails by itself, not because its time is up.
-refused()
-{
-	local status=0
-	"$@" || status=$?
-	((status != 0)) && ! did_not_end "$status"
-}
-
 # No link has that address, and the client does not wait for anything.
 without_its_link()
 {
 	local status=0
 	start_server "$SERVER_LOG" rping -s -a 127.0.0.1 -C 1
-	wait_listening 7174 && refused timeout 30 rping -c -a 127.0.0.1 -C 1 || status=1
+	wait_listening 7174 && fails_by_itself timeout 30 rping -c -a 127.0.0.1 -C 1 || status=1
 	stop_server
 	return "$status"
 }
@@ -73,7 +65,7 @@ stays_in_namespace()
 	kill "$listener" || return
 	wait "$listener" 2> /dev/null
 	[[ ! -s /tmp/received && $said == *"rdma_connect: Network is unreachable"* ]] &&
-		dmesg | grep -q 'no connection from another network namespace'
+		log_has 'no connection from another network namespace'
 }
 
 # Nor is the port of a listener there opened in the host.

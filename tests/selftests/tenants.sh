@@ -26,7 +26,6 @@ listens_in() { wait_until $((20 * SLOW)) grep -q 'rdma_listen' "/tmp/listener-$1
 
 tcp_listens() { ss ${2:+-N "$2"} -Hltn "sport = :$1" | grep -q .; }
 nobody_listens() { ! tcp_listens "$1"; }
-log_has() { dmesg | grep -q "$1"; }
 
 link_of_b()
 {

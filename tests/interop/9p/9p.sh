@@ -81,19 +81,12 @@ with_cache()
 
 no_connection() { ! rdma resource show qp | grep -q RTS; }
 
-# It fails, and does not hang until its time is up.
-gives_errors()
-{
-	local status=0
-	timeout -k 5 60 ls /mnt || status=$?
-	((status != 0)) && ! did_not_end "$status"
-}
-
 reset_and_mounted_anew()
 {
 	ss -Kn "dport = :$PORT" | grep "$PORT" || return
 	# No answer: the file system is told, and gives errors from now on.
-	wait_until 30 no_connection && gives_errors && umount /mnt && mounted && plain
+	wait_until 30 no_connection && fails_by_itself timeout -k 5 60 ls /mnt && umount /mnt &&
+		mounted && plain
 }
 
 modprobe -a 9p 9pnet_rdma || skip_all "no 9P over RDMA in this kernel"

@@ -114,8 +114,8 @@ for_each() { echo $((CONNECTIONS * $1)); }
 # before(), such as memory that KASAN has kept from a test before, would hide what was added.
 rest_is_bounded()
 {
-	((group >= kernel + sock)) || group=$((kernel + sock))
-	((machine - group <= $(for_each "$UNCHARGED") + NOISE + (SLOW > 1 ? group / 2 : 0)))
+	local charged=$((group > kernel + sock ? group : kernel + sock))
+	((machine - charged <= $(for_each "$UNCHARGED") + NOISE + (SLOW > 1 ? charged / 2 : 0)))
 }
 
 kernel_has_kib() { (($(kib_of kernel) - was_kernel >= $1)); }

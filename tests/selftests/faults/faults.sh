@@ -31,21 +31,10 @@ prepare_faults()
 # One test for each line of fail_nth.
 each_place()
 {
-	local verdict rest status=0 failures=0
+	local status=0
 	ip link add dummy1 type dummy && ip link set dummy1 up
 	timeout -k 2 $((400 * SLOW)) ./fail_nth $A1 dummy1 > /tmp/faults.log 2>&1 || status=$?
-	while read -r verdict rest; do
-		case $verdict in
-		pass) ok "a fault in each place: $rest" ;;
-		fail)
-			not_ok "a fault in each place: ${rest%%:*}" "$rest"
-			((++failures))
-			;;
-		*) note "$verdict $rest" ;;
-		esac
-	done < /tmp/faults.log
-	((status == 0 || (status == 1 && failures > 0))) ||
-		not_ok "a fault in each place" "status $status" "$(tail -n 5 /tmp/faults.log)"
+	verdicts_to_ktap "a fault in each place" "$status" /tmp/faults.log
 }
 
 # fail_for PID…: from now on.

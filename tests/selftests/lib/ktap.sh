@@ -103,6 +103,30 @@ with_result()
 # did_not_end STATUS: that of a command that could not run, was killed, or whose time was up.
 did_not_end() { (($1 >= 124 && $1 <= 192)); }
 
+# fails_by_itself COMMAND…: it fails, and not because its time is up or somebody kills it.
+fails_by_itself()
+{
+	local status=0
+	"$@" || status=$?
+	((status != 0)) && ! did_not_end "$status"
+}
+
+# verdicts_to_ktap NAME STATUS LOG: a test for each line of the log that begins with "pass" or "fail".
+# The status of the program that wrote it is 1 if a test failed, and nothing else but 0.
+verdicts_to_ktap()
+{
+	local name=$1 status=$2 log=$3 verdict rest failed=$KTAP_FAILED
+	while read -r verdict rest; do
+		case $verdict in
+		pass) ok "$name: $rest" ;;
+		fail) not_ok "$name: ${rest%%:*}" "$rest" ;;
+		*) note "$verdict $rest" ;;
+		esac
+	done < "$log"
+	((status == 0 || (status == 1 && KTAP_FAILED > failed))) ||
+		not_ok "$name" "status $status" "$(tail -n 5 "$log")"
+}
+
 # check_fails NAME PATTERN COMMAND…: one test, passed if the command fails and
 # its output matches the (extended regular) expression. To be killed, or not to be found, is not to fail.
 check_fails()

@@ -108,6 +108,9 @@ process_gone() { ! kill -0 "$1" 2> /dev/null; }
 # said WORDS LOG
 said() { grep -q "$1" "$2"; }
 
+# log_has WORDS: the kernel's
+log_has() { dmesg | grep -q "$1"; }
+
 # Until each device's port is active and its character device is there.
 wait_ready()
 {

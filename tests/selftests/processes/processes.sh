@@ -35,20 +35,9 @@ orphan_keeps_objects()
 
 each_mapping()
 {
-	local verdict rest status=0 failures=0
+	local status=0
 	timeout -k 2 60 ./mappings /dev/infiniband/uverbs0 > /tmp/mappings.log 2>&1 || status=$?
-	while read -r verdict rest; do
-		case $verdict in
-		pass) ok "mappings: $rest" ;;
-		fail)
-			not_ok "mappings: $rest"
-			((++failures))
-			;;
-		*) note "$verdict $rest" ;;
-		esac
-	done < /tmp/mappings.log
-	((status == 0 || (status == 1 && failures > 0))) ||
-		not_ok "mappings" "status $status" "$(tail -n 5 /tmp/mappings.log)"
+	verdicts_to_ktap mappings "$status" /tmp/mappings.log
 }
 
 chmod +x forks mappings

@@ -109,16 +109,15 @@ pingpong_over_ipv6()
 
 off()
 {
-	local setting=/sys/class/infiniband/srn0/raw/port port status
+	local setting=/sys/class/infiniband/srn0/raw/port port status=0
 	port=$(cat "$setting")
 	echo 0 > "$setting" || return
 	timeout -k 2 10 ibv_rc_pingpong -d srn0 -g 0 > /tmp/off.log 2>&1 &
 	wait_until 10 listening 18515
-	timeout -k 2 10 ibv_rc_pingpong -d srn0 -g 0 "$OWN4"
-	status=$?
+	fails_by_itself timeout -k 2 10 ibv_rc_pingpong -d srn0 -g 0 "$OWN4" || status=1
 	wait $! 2> /dev/null
-	echo "$port" > "$setting" && ((status != 0 && status != 124)) &&
-		dmesg | grep -q "RTR: the link's setting raw/port is 0"
+	echo "$port" > "$setting" && ((status == 0)) &&
+		log_has "RTR: the link's setting raw/port is 0"
 }
 
 # in_each_state COMMAND…: while a process has queue pairs in each state; in the end it is gone.

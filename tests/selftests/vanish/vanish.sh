@@ -191,8 +191,6 @@ broken_by()
 	against "$@" && told_of_failure /tmp/connects.log && told_of_failure /tmp/listens.log
 }
 
-in_log() { dmesg | grep "$1"; }
-
 # A live peer that never answers is left to the time limits of the set-up. They are long,
 # so the rest goes on meanwhile.
 SILENCES=(accepts "reads the request" "replies by half")
@@ -288,7 +286,7 @@ for load in idle busy; do
 done
 with_result "half a close and then nothing" against "close" idle "$LIMIT"
 with_result "half an FPDU and half a close" broken_by "half an FPDU, close" idle "$LIMIT"
-run_check "the kernel log says so" in_log 'closed by the peer in the middle of a message'
+run_check "the kernel log says so" log_has 'closed by the peer in the middle of a message'
 with_result "half an FPDU and then nothing: who leaves can" \
 	against "half an FPDU" idle "$LIMIT" 2
 with_result "a closed window" broken_by "never reads" busy "$LIMIT"
