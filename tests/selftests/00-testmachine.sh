@@ -46,7 +46,7 @@ provider_is_found()
 	ibv_devinfo -d srna > /tmp/devinfo 2>&1 && ! grep -i warning /tmp/devinfo
 }
 
-plan 8
+plan 9
 run_check "RDMA tools are installed" tools_are_there
 if [[ $(uname -r) == *-softrnic-* ]]; then
 	skip "kernel modules are there" "a debug kernel has fewer"
@@ -57,6 +57,8 @@ run_check "kinds of network device" netdev_kinds_work
 run_check "files that the script writes to /out" \
 	sh -c 'echo seen > /out/from-script'
 run_check "script has its libraries beside it" test -f lib/ktap.sh
+check_fails "a script with a test that is not found" "not found: no_such_test" \
+	env NOT_FOUND=/tmp/not-found bash -c '. lib/ktap.sh; ok "the other"; no_such_test; finish'
 if modprobe -n -q "rdma-link-$SRN_LINK_TYPE"; then
 	run_check "two links in two namespaces" two_namespaces
 	run_check "the namespaces reach each other" namespaces_are_joined

@@ -6,7 +6,7 @@
 # gets the first device of the host that is active, and a listener listens on all of them.
 : "${SRN_SAME_HOST:=default}"
 . lib/ktap.sh
-. lib/pairs.sh
+. lib/perftest.sh
 
 add() { rdma link add "$1" type "$SRN_LINK_TYPE" netdev "$2" && wait_ready "$1"; }
 
@@ -30,9 +30,10 @@ test_programs()
 {
 	local tool
 	for tool in ib_write_bw ib_read_lat ib_send_bw; do
-		SERVER_STATUS_COUNTS='' pair "$tool -R 127.0.0.1" 18515 \
+		SERVER_STATUS_COUNTS='' pair_again "$tool -R 127.0.0.1" 18515 \
 			"$tool" -R -F -n 200 -- "$tool" -R -F -n 200 127.0.0.1
 	done
+	run_check "perftest's connections are seldom refused" refused_seldom 2
 	pair "ibv_rc_pingpong 127.0.0.1" 18515 \
 		ibv_rc_pingpong -d srnlo -g 0 -n 100 -- ibv_rc_pingpong -d srnlo -g 0 -n 100 127.0.0.1
 	pair "rstream 127.0.0.1" 7471 rstream -b 127.0.0.1 -S 4096 -I 20 -C 5 -T v -- \

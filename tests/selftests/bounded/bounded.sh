@@ -8,7 +8,7 @@
 # "trace" measures that (make test T=bounded K=trace); on other kernels the work is done, and not
 # measured. Softirqs that run at the end of a section do not count.
 . lib/ktap.sh
-. lib/pairs.sh
+. lib/perftest.sh
 
 TRACING=/sys/kernel/tracing LIMIT=200
 SERVER=10.1.0.1 PORT=7700
@@ -123,14 +123,11 @@ queue_pair()
 # A multiple of perftest's moderation: see odd_numbers() of perftest.sh.
 many_queue_pairs()
 {
-	local server status=0
-	timeout 200 ib_write_bw -R -F -q 64 -s 64 -n 600 -p 7800 > /tmp/server.log 2>&1 &
-	server=$!
-	wait_listening 7800 || return
-	timeout 200 ib_write_bw -R -F -q 64 -s 64 -n 600 -p 7800 "$SERVER" > /tmp/client.log 2>&1 ||
-		status=$?
-	wait "$server" && ((status == 0)) && return
-	cat /tmp/server.log /tmp/client.log
+	local -a options=(-R -F -q 64 -s 64 -n 600 -p 7800)
+	CLIENT_TIMEOUT=200 SERVER_TIMEOUT=200 try_pair_again 7800 \
+		ib_write_bw "${options[@]}" -- ib_write_bw "${options[@]}" "$SERVER" && return
+	echo "$PAIR_PROBLEM"
+	cat "$SERVER_LOG" "$CLIENT_LOG"
 	return 1
 }
 

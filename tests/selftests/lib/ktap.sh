@@ -160,8 +160,18 @@ within()
 	fi
 }
 
+# bash calls it, in a process of its own. A test that was not found would only be missing.
+: "${NOT_FOUND:=/tmp/commands-not-found}"
+command_not_found_handle()
+{
+	echo "$1" >> "$NOT_FOUND"
+	echo "$0: line ${BASH_LINENO[0]}: $1: command not found" >&2
+	return 127
+}
+
 finish()
 {
+	[[ ! -s $NOT_FOUND ]] || not_ok "all commands are found" "not found: $(cat "$NOT_FOUND")"
 	[[ -n $KTAP_PLAN ]] || echo "1..$KTAP_COUNT"
 	echo "# totals: $((KTAP_COUNT - KTAP_FAILED)) ok, $KTAP_FAILED not ok"
 	if [[ -n $KTAP_PLAN ]] && ((KTAP_COUNT != KTAP_PLAN)); then

@@ -22,11 +22,14 @@ SERVER_STATUS_COUNTS=1
 SERVER_CPU=$(($(nproc) > 1)) CLIENT_CPU=0
 
 # pair NAME PORT SERVER… -- CLIENT…: one test.
-pair()
+pair() { pair_by try_pair "$@"; }
+
+# pair_by TRY_PAIR NAME PORT SERVER… -- CLIENT…
+pair_by()
 {
-	local name=$1
-	shift
-	if try_pair "$@"; then
+	local try=$1 name=$2
+	shift 2
+	if "$try" "$@"; then
 		ok "$name"
 	else
 		not_ok "$name" "$PAIR_PROBLEM" "client: $(tail -n 12 "$CLIENT_LOG")" \

@@ -10,22 +10,17 @@
 # refused, as it must be; perftest 4.5 means to try again then, but crashes. So once more,
 # but it is counted: a refusal could also be our fault.
 REFUSED=0
-pair_again()
+try_pair_again()
 {
-	local name=$1
-	shift
-	if ! try_pair "$@" && grep -qE "CM_EVENT_REJECTED|Connection refused" "$CLIENT_LOG"; then
-		REFUSED=$((REFUSED + 1))
-		note "$name: refused: once more"
-		pair "$name" "$@"
-	elif [[ -n $PAIR_PROBLEM ]]; then
-		not_ok "$name" "$PAIR_PROBLEM" "client: $(tail -n 12 "$CLIENT_LOG")" \
-			"server: $(tail -n 12 "$SERVER_LOG")"
-		return 1
-	else
-		ok "$name"
-	fi
+	try_pair "$@" && return
+	grep -qE "CM_EVENT_REJECTED|Connection refused" "$CLIENT_LOG" || return
+	REFUSED=$((REFUSED + 1))
+	note "refused: once more"
+	try_pair "$@"
 }
+
+# pair_again NAME PORT SERVER… -- CLIENT…: one test.
+pair_again() { pair_by try_pair_again "$@"; }
 
 # refused_seldom TIMES
 refused_seldom()
