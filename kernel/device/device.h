@@ -20,7 +20,11 @@
 #include "limits.h"
 
 struct srn_device;
+struct srn_mem;
 struct srn_qp;
+
+/* Size of the table of recent memory: a power of two. */
+#define SRN_RECENT_MEMS	256
 
 /*
  * Length of the table of GIDs. The last one is that by which rdma_cm finds the device, see compat/.
@@ -55,6 +59,8 @@ enum srn_same_host {
  * @id: number of the link, for messages of the provider
  * @qps: queue pairs by number
  * @mems: memory by STag index
+ * @recent_mems: of memory whose STag indices have the same low bits, that which was published last;
+ *	or NULL
  * @requests: connections that were reported and not yet decided on, by number
  * @qpn_blocks: number of blocks of queue pair numbers that have been given out so far
  * @qpn_step: difference between a block of queue pair numbers and the next one, in blocks
@@ -94,6 +100,7 @@ struct srn_device {
 	u32 id;
 	struct xarray qps;
 	struct xarray mems;
+	struct srn_mem __rcu *recent_mems[SRN_RECENT_MEMS];
 	struct xarray requests;
 	atomic_t qpn_blocks;
 	u32 qpn_step;

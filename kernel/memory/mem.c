@@ -45,6 +45,20 @@ struct srn_mem *srn_mem_alloc(struct ib_pd *pd, enum srn_mem_type type, u32 acce
 	return mem;
 }
 
+/* Indices are random, so that @mems is several nodes deep. Most memory is found here instead. */
+static struct srn_mem __rcu **recent_slot(struct srn_device *dev, u32 stag)
+{
+	return &dev->recent_mems[(stag >> 8) % SRN_RECENT_MEMS];
+}
+
+/* Nobody finds @old any more. @mem: memory of the same index that is found instead, or NULL. */
+static void recent_replace(struct srn_mem *old, struct srn_mem *mem)
+{
+	/* Memory that was published later may have taken the slot. */
+	unrcu_pointer(cmpxchg(recent_slot(old->dev, old->stag), RCU_INITIALIZER(old),
+			      RCU_INITIALIZER(mem)));
+}
+
 /**
  * srn_mem_publish - give memory an STag and let it be found
  * @mem: memory, otherwise complete
@@ -67,7 +81,22 @@ int srn_mem_publish(struct srn_mem *mem)
 	mem->stag = index << 8 | (get_random_u32() & 0xff);
 	mem->valid = mem->type == SRN_MEM_USER || mem->type == SRN_MEM_DMA;
 	xa_store(&mem->dev->mems, index, mem, GFP_KERNEL);
+	rcu_assign_pointer(*recent_slot(mem->dev, mem->stag), mem);
 	return 0;
+}
+
+/**
+ * srn_mem_unpublish - let memory not be found any more
+ * @mem: published memory
+ *
+ * Whoever has found it may go on until its RCU read-side section ends.
+ *
+ * Context: process; nobody else replaces @mem or takes it away.
+ */
+void srn_mem_unpublish(struct srn_mem *mem)
+{
+	xa_erase(&mem->dev->mems, mem->stag >> 8);
+	recent_replace(mem, NULL);
 }
 
 /**
@@ -89,6 +118,7 @@ void srn_mem_replace(struct srn_mem *old, struct srn_mem *mem, bool new_key)
 	mem->valid = true;
 	/* This fails only for lack of memory, and replacing an entry needs none. */
 	xa_store(&mem->dev->mems, index, mem, GFP_KERNEL);
+	recent_replace(old, mem);
 }
 
 /**
@@ -102,8 +132,11 @@ void srn_mem_replace(struct srn_mem *old, struct srn_mem *mem, bool new_key)
  */
 struct srn_mem *srn_mem_find(struct srn_device *dev, u32 stag)
 {
-	struct srn_mem *mem = xa_load(&dev->mems, stag >> 8);
+	struct srn_mem *mem = rcu_dereference(*recent_slot(dev, stag));
 
+	if (likely(mem && READ_ONCE(mem->stag) == stag))
+		return mem;
+	mem = xa_load(&dev->mems, stag >> 8);
 	return mem && READ_ONCE(mem->stag) == stag ? mem : NULL;
 }
 

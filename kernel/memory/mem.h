@@ -87,6 +87,7 @@ struct srn_mem {
 
 struct srn_mem *srn_mem_alloc(struct ib_pd *pd, enum srn_mem_type type, u32 access);
 int srn_mem_publish(struct srn_mem *mem);
+void srn_mem_unpublish(struct srn_mem *mem);
 void srn_mem_replace(struct srn_mem *old, struct srn_mem *mem, bool new_key);
 struct srn_mem *srn_mem_find(struct srn_device *dev, u32 stag);
 enum srn_mem_fault srn_mem_check(const struct srn_mem *mem, const struct ib_pd *pd, u64 addr,

@@ -348,7 +348,7 @@ int srn_mr_dereg(struct ib_mr *ibmr, struct ib_udata *udata)
 		srn_window_unbind_all(mem);
 	else if (!srn_window_refuse(mem))
 		return -EBUSY;
-	xa_erase(&mem->dev->mems, mem->stag >> 8);
+	srn_mem_unpublish(mem);
 	revoke_sleeping(mem);
 	mr_free(mr);
 	return 0;

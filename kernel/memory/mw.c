@@ -52,7 +52,7 @@ int srn_mw_dealloc(struct ib_mw *ibmw)
 {
 	struct srn_mem *mem = to_srn_mw(ibmw)->mem;
 
-	xa_erase(&mem->dev->mems, mem->stag >> 8);
+	srn_mem_unpublish(mem);
 	spin_lock_bh(&mem->lock);
 	/* Whoever found the window before this now sees a window of no type, and fails. */
 	mem->window_type = 0;

@@ -362,6 +362,8 @@ static u32 rx_bytes(struct srn_stream *s, const u8 *data, u32 len, struct packet
 			used += rx_continuations(s, data + used, len - used);
 		whole = rx_whole(s, data + used, len - used);
 		used += whole;
+		if (used == len && srn_fpdu_at_boundary(&s->parser))
+			break;
 		if (whole)
 			continue;
 		if (!have_room(s, len - used))
