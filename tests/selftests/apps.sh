@@ -15,17 +15,12 @@ libfabric()
 	local name=$1 provider=$2 endpoint=$3
 	timeout -k 2 $((40 * SLOW)) fi_pingpong -c -I 20 -p "$provider" -e "$endpoint" > "$LOG" 2>&1 &
 	local server=$!
-	wait_until $((5 * SLOW)) tcp_listens 47592
+	wait_listening 47592
 	run_check "$name" timeout -k 2 $((30 * SLOW)) fi_pingpong -c -I 20 -p "$provider" -e "$endpoint" 10.1.0.1 ||
 		note "server: $(tail -n 5 "$LOG")"
 	kill "$server" 2> /dev/null
 	wait "$server" 2> /dev/null
 	return 0
-}
-
-tcp_listens()
-{
-	ss -Htln "sport = :$1" | grep -q .
 }
 
 fio_receiver()
@@ -64,7 +59,7 @@ fio_verb()
 {
 	fio_receiver 64k 16m
 	local server=$!
-	wait_until $((5 * SLOW)) tcp_listens 7500
+	wait_listening 7500
 	run_check "fio, verb=$1" fio_sender 64k 16m "$1" || note "server: $(tail -n 5 "$LOG")"
 	wait "$server"
 }

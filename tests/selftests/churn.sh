@@ -32,7 +32,7 @@ clean_up()
 	ip link delete dummy0 2> /dev/null
 	pkill -KILL -x load
 	remove_load
-	wait_until 10 no_links && { rmmod softrnic 2> /dev/null || true; }
+	soon no_links && { rmmod softrnic 2> /dev/null || true; }
 	shared_mode && [[ ! -e /sys/module/softrnic ]]
 }
 

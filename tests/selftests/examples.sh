@@ -31,7 +31,7 @@ with_server()
 
 server_ended_well()
 {
-	if wait_server 15; then
+	if wait_server $((30 * SLOW)); then
 		ok "$1: server"
 	else
 		not_ok "$1: server" "$(tail -n 20 server.log)"

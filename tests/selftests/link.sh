@@ -9,7 +9,7 @@
 . lib/topology.sh
 
 # Seconds that something may take which comes by itself.
-SOON=$((10 * SLOW))
+SOON=$((30 * SLOW))
 chmod +x hold_tun
 
 add() { rdma link add "$1" type "$SRN_LINK_TYPE" netdev "$2"; }
@@ -168,7 +168,7 @@ port_events()
 {
 	local watch
 	add srn0 v0 && wait_ready srn0 || return
-	timeout 20 stdbuf -oL ibv_asyncwatch -d srn0 > /tmp/events 2>&1 &
+	timeout $((120 * SLOW)) stdbuf -oL ibv_asyncwatch -d srn0 > /tmp/events 2>&1 &
 	watch=$!
 	wait_until "$SOON" grep -q 'async event' /tmp/events
 	ip link set v0 down

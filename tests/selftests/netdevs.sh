@@ -41,7 +41,7 @@ make_netdevs()
 		ip addr add "10.5.$n.1/24" dev "$kind" &&
 			ip addr add "fd05:$n::1/64" dev "$kind" nodad || return
 	done
-	wait_until 5 grep -q 1 /sys/class/net/tun0/carrier
+	soon grep -q 1 /sys/class/net/tun0/carrier
 }
 
 # A tun device has a carrier while a program holds it.
@@ -75,7 +75,7 @@ test_link_local()
 {
 	local kind address
 	for kind in dummy0 vlan0 br0 bond0 mv0 veth0; do
-		wait_until 5 link_local_is_ready "$kind" || {
+		soon link_local_is_ready "$kind" || {
 			not_ok "$kind, link-local" "the device has no link-local address"
 			continue
 		}

@@ -25,7 +25,7 @@ start_traffic()
 	wait_listening 7174 || return
 	timeout -k 2 60 ip netns exec a rping -c -a "$ADDRESS" -V > "$CLIENT_LOG" 2>&1 &
 	CLIENT_PID=$!
-	wait_until 10 connections_in_use
+	soon connections_in_use
 }
 
 connections_in_use()

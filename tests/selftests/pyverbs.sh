@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# timeout: 150
+# timeout: 300
 # qemu: -device virtio-net-pci,netdev=n0 -netdev hubport,id=n0,hubid=0
 #
 # rdma-core's own tests, but for those of one vendor's devices. Those that no iWARP device passes
@@ -63,7 +63,7 @@ run_suite()
 	for p in $FIT; do
 		patterns+=(-k "$p")
 	done
-	cd "$SUITE" && timeout $((100 * SLOW)) python3 tests/run_tests.py -v --dev srn0 --gid 0 \
+	cd "$SUITE" && timeout $((200 * SLOW)) python3 tests/run_tests.py -v --dev srn0 --gid 0 \
 		"${patterns[@]}" > /out/pyverbs.stdout 2> "$RESULTS"
 	cd /job || return
 	cp "$RESULTS" /out/pyverbs.log

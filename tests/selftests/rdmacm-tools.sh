@@ -57,12 +57,12 @@ wildcard_in_both()
 	start_server /tmp/rping-a.log in_a rping -s -V -C 5
 	first=$SERVER_PID
 	start_server /tmp/rping-b.log in_b rping -s -V -C 5
-	wait_until 10 listening_in a 7174 && wait_until 10 listening_in b 7174 || return
+	soon listening_in a 7174 && soon listening_in b 7174 || return
 	client in_a rping -c -a "$B4" -V -C 5 &&
 		client in_b rping -c -a "$A4" -V -C 5 || return
-	wait_server 10 || return
+	wait_server "$SERVER_PATIENCE" || return
 	SERVER_PID=$first
-	wait_server 10
+	wait_server "$SERVER_PATIENCE"
 }
 
 nobody_listens()
@@ -74,7 +74,7 @@ nobody_listens()
 test_rcopy()
 {
 	local size
-	SERVER_TIMEOUT=60 start_server /tmp/rcopy.log in_b rcopy
+	SERVER_TIMEOUT=$((60 * SLOW)) start_server /tmp/rcopy.log in_b rcopy
 	wait_listening 7427
 	for size in 1 65537 5000000; do
 		head -c $size /dev/urandom > $SENT

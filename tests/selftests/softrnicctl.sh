@@ -91,7 +91,7 @@ udev_renames()
 {
 	echo 'ACTION=="add", SUBSYSTEM=="infiniband", KERNEL=="srnu", \
 		PROGRAM="/usr/bin/rdma dev set %k name renamed0"' > /etc/udev/rules.d/60-renames.rules
-	/lib/systemd/systemd-udevd --daemon && wait_until 10 test -e /run/udev/control &&
+	/lib/systemd/systemd-udevd --daemon && soon test -e /run/udev/control &&
 		rdma link add srnu type softrnic netdev d0 && wait_until 20 exists renamed0
 	local status=$?
 	rdma link show
@@ -211,8 +211,8 @@ breaks()
 		shift
 	done
 	shift
-	"${break[@]}" && wait_until 5 says "$pattern" || return
-	"$@" && wait_until 5 says 'wrong +nothing'
+	"${break[@]}" && soon says "$pattern" || return
+	"$@" && soon says 'wrong +nothing'
 }
 
 hostile_netdev()
@@ -416,7 +416,7 @@ ill()
 	"${break[@]}" || return
 	doctor 1 "^wrong +$pattern.*; mend by: ."
 	seen=$?
-	"$@" && ((seen == 0)) && healthy
+	"$@" && ((seen == 0)) && wait_until $((20 * SLOW)) healthy
 }
 
 hide_modules() { mkdir -p /tmp/empty && mount --bind /tmp/empty /lib/modules; }

@@ -63,8 +63,8 @@ rping_is_counted()
 		counted srna rx_write_messages 11 && counted srnb rx_write_messages 3 &&
 		counted srna peers_recognised 1 && counted srnb peers_recognised 1 &&
 		counted srna connects 1 && counted srnb accepts 1 && counted srnb requests 1 &&
-		wait_until 5 counted srna connections_closed 1 &&
-		wait_until 5 counted srnb connections_closed 1 &&
+		soon counted srna connections_closed 1 &&
+		soon counted srnb connections_closed 1 &&
 		counted srna connections_lost 0 && counted srnb connections_lost 0
 }
 
@@ -105,7 +105,7 @@ no_request()
 	start_server /tmp/rping.log in_b rping -s -p "$PORT" && wait_listening "$PORT" &&
 		echo 'GET / HTTP/1.0' | in_a nc -N -w 5 "$B4" "$PORT"
 	stop_server
-	wait_until 10 counted srnb requests_dropped 1
+	soon counted srnb requests_dropped 1
 }
 
 chmod +x stranger

@@ -49,7 +49,7 @@ pair "the host has that port for itself" 7300 rping -s -p 7300 -C 5 -- \
 listen_in b 7301
 run_check "a container that has no link yet listens" listens_in b
 timeout 300 ip netns exec b nc -l 0.0.0.0 7301 > /dev/null 2>&1 &
-run_check "a TCP server there has the same port" wait_until 10 tcp_listens 7301 b
+run_check "a TCP server there has the same port" soon tcp_listens 7301 b
 # rdma_cm leaves a link out if it cannot replay one of the listeners on it.
 run_check "the container gets a link" link_of_b
 run_check "the kernel log says that the listener has no port there" log_has 'cannot listen: error -98'

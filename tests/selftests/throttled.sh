@@ -82,6 +82,8 @@ throttle()
 	done
 }
 
+throttled() { (($(awk '$1 == "nr_throttled" { print $2 }' "$1"/cpu.stat) > 0)); }
+
 # They get 4 ms in each 200 ms, and wait for the rest.
 take_the_cpu()
 {
@@ -89,10 +91,8 @@ take_the_cpu()
 	for group in "${GROUPS_AT[@]}"; do
 		echo max > "$group"/memory.high && echo "4000 200000" > "$group"/cpu.max || return
 	done
-	sleep 2
 	for group in "${GROUPS_AT[@]}"; do
-		cat "$group"/cpu.stat
-		(($(awk '$1 == "nr_throttled" { print $2 }' "$group"/cpu.stat) > 0)) || return
+		wait_until $((20 * SLOW)) throttled "$group" || return
 	done
 }
 

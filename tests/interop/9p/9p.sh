@@ -33,7 +33,7 @@ server_runs()
 	mkdir -p "$EXPORT" && mount -t tmpfs -o size=500m tmpfs "$EXPORT" || return
 	./ninep_server "$SERVER" "$PORT" "$EXPORT" > /run/ninep.log 2>&1 &
 	echo "$!" > /run/ninep.pid
-	wait_until 30 listens
+	wait_listening "$PORT"
 }
 
 listens()

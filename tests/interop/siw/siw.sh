@@ -253,9 +253,7 @@ record()
 {
 	local -a tcpdump=(ip netns exec b tcpdump -i vb)
 	[[ -z $ROLE ]] || tcpdump=(tcpdump -i eth0)
-	"${tcpdump[@]}" -U -B 65536 -w "$RECORDING" "tcp port 7600" > /run/tcpdump.log 2>&1 &
-	RECORDER=$!
-	wait_until 20 grep -q "listening on" /run/tcpdump.log
+	start_recording /run/tcpdump.log "${tcpdump[@]}" -U -B 65536 -w "$RECORDING" "tcp port 7600"
 }
 
 stop_recording()

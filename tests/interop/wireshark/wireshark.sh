@@ -22,9 +22,8 @@ record()
 {
 	local name=$1 interface=$2
 	shift 2
-	"$@" tcpdump -i "$interface" -s 0 -B 65536 -U -w "/out/$name.pcap" tcp \
-		> /tmp/tcpdump.log 2>&1 &
-	wait_until 20 grep -q 'listening on' /tmp/tcpdump.log
+	start_recording /tmp/tcpdump.log "$@" tcpdump -i "$interface" -s 0 -B 65536 -U \
+		-w "/out/$name.pcap" tcp
 }
 
 # tcpdump may be behind, and forgets what it has not read when it is told to end. So one

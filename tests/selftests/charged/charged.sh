@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # files: build/tests/bin/holdings
-# timeout: 200
+# timeout: 400
 #
 # What peers and processes can make the kernel keep for connections is charged to the cgroup of
 # the process that has them: payload that waits for its CRC, messages that wait for a receive,
@@ -199,7 +199,7 @@ batches_are_charged()
 	connected send nothing || return
 	kill -USR1 "$server"
 	wait_until 30 said stalled /tmp/serve.log || return
-	wait_until 10 kernel_has_kib "$(for_each "$BATCH")"
+	soon kernel_has_kib "$(for_each "$BATCH")"
 	after
 	# And more than a packet of each in the socket.
 	((kernel >= $(for_each "$BATCH") && sock >= $(for_each 16))) && rest_is_bounded

@@ -78,8 +78,8 @@ flooded_with()
 link_beside_flood()
 {
 	local flooder start longest=0 status=0 lives=0
-	start_flood reset
 	ip link add dummy8 type dummy && ip link set dummy8 up || return
+	start_flood reset
 	while kill -0 "$flooder" 2> /dev/null; do
 		start=$SECONDS
 		rdma link add srn8 type softrnic netdev dummy8 && rdma link delete srn8 || status=1

@@ -137,7 +137,7 @@ way_netdev_delete()
 {
 	ip -n a link delete va || return
 	told "$client" "$client_log" && told "$server" "$server_log" &&
-		wait_until 10 gone srna && wait_until 10 gone srnb
+		soon gone srna && soon gone srnb
 }
 
 # The namespace goes with its last process.
@@ -146,7 +146,7 @@ way_namespace_delete()
 	ip netns delete a
 	kill -KILL "$client"
 	wait "$client" 2> /dev/null
-	told "$server" "$server_log" && wait_until 10 gone srna
+	told "$server" "$server_log" && soon gone srna
 }
 
 way_module_remove()
@@ -279,5 +279,5 @@ remove_load()
 	rdma link delete srnb 2> /dev/null
 	ip netns delete a 2> /dev/null
 	ip netns delete b 2> /dev/null
-	wait_until 10 gone srna && wait_until 10 gone srnb
+	soon gone srna && soon gone srnb
 }

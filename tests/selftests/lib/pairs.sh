@@ -14,6 +14,9 @@
 SERVER_LOG=/tmp/server.log CLIENT_LOG=/tmp/client.log
 : "${CLIENT_TIMEOUT:=$((40 * ${SLOW:-1}))}"
 
+# Seconds after its client in which a server has to end.
+SERVER_PATIENCE=$((30 * ${SLOW:-1}))
+
 # Programs whose server does not say by its status how it went, or never ends.
 SERVER_STATUS_COUNTS=1
 
@@ -90,8 +93,9 @@ attempt_pair()
 		stop_server
 		return 0
 	fi
-	wait_server 10 || status=$?
-	((status == 0)) || PAIR_PROBLEM="server: $(status_text $status 10): ${server[*]}"
+	wait_server "$SERVER_PATIENCE" || status=$?
+	((status == 0)) ||
+		PAIR_PROBLEM="server: $(status_text $status "$SERVER_PATIENCE"): ${server[*]}"
 	return $status
 }
 

@@ -7,17 +7,21 @@
 . lib/pairs.sh
 
 # perftest's server tells its client to connect before it listens. Who comes too early is
-# refused, as it must be; perftest 4.5 means to try again then, but crashes. So once more,
-# but it is counted: a refusal could also be our fault.
+# refused, as it must be; perftest 4.5 means to try again then, but crashes. So up to three times
+# more, but each is counted: a refusal could also be our fault.
 REFUSED=0
 try_pair_again()
 {
-	try_pair "$@" && return
-	grep -qE "CM_EVENT_REJECTED|Connection refused" "$CLIENT_LOG" || return
-	REFUSED=$((REFUSED + 1))
-	note "refused: once more"
+	local attempt
+	for attempt in 1 2 3; do
+		try_pair "$@" && return
+		was_refused || return
+		REFUSED=$((REFUSED + 1))
+		note "refused in attempt $attempt"
+	done
 	try_pair "$@"
 }
+was_refused() { grep -qE "CM_EVENT_REJECTED|Connection refused" "$CLIENT_LOG"; }
 
 # pair_again NAME PORT SERVER… -- CLIENT…: one test.
 pair_again() { pair_by try_pair_again "$@"; }

@@ -88,6 +88,9 @@ wait_until()
 	done
 }
 
+# soon COMMAND…: until it succeeds, by itself and without much work.
+soon() { wait_until $((30 * ${SLOW:-1})) "$@"; }
+
 # no_objects_stay SECONDS: of srn0, a little after their users have gone; or shows them.
 no_objects_stay()
 {
@@ -116,7 +119,7 @@ wait_ready()
 {
 	local device
 	for device in "$@"; do
-		wait_until $((5 * SLOW)) device_ready "$device" || {
+		wait_until $((20 * SLOW)) device_ready "$device" || {
 			echo "# $device did not become ready"
 			return 1
 		}
@@ -152,10 +155,23 @@ start_server()
 	SERVER_PID=$!
 }
 
+# start_recording LOG COMMAND…: tcpdump, in the background; sets RECORDER.
+start_recording()
+{
+	local log=$1
+	shift
+	# The words of the recording before are not those that are waited for.
+	: > "$log"
+	"$@" > "$log" 2>&1 < /dev/null &
+	# shellcheck disable=SC2034  # for whoever calls this
+	RECORDER=$!
+	soon grep -q 'listening on' "$log"
+}
+
 # wait_listening PORT: until someone listens there, by rdma_cm or TCP.
 wait_listening()
 {
-	wait_until $((30 * ${SLOW:-1})) listening "$1" || {
+	soon listening "$1" || {
 		echo "nobody listens at port $1"
 		return 1
 	}

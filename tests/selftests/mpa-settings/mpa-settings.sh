@@ -66,15 +66,14 @@ on_the_wire()
 {
 	local crc='-' initiator responder status=0
 	((!$1 && !$2)) || crc=crc
-	ip netns exec a tcpdump -i va -w /tmp/wire.pcap --immediate-mode -U -s 0 'tcp port 7174' \
-		> /tmp/tcpdump.log 2>&1 &
-	local dump=$!
-	wait_until 10 grep -q 'listening on' /tmp/tcpdump.log || return
+	rm -f /tmp/wire.pcap
+	start_recording /tmp/tcpdump.log ip netns exec a tcpdump -i va -w /tmp/wire.pcap \
+		--immediate-mode -U -s 0 'tcp port 7174' || return
 	SERVER_STATUS_COUNTS=1 try_pair 7174 in_b rping -s -a "$B4" -C 1 -V -- \
 		in_a rping -c -a "$B4" -C 1 -V || status=1
-	wait_until 10 both_directions || status=1
-	kill "$dump"
-	wait "$dump"
+	soon both_directions || status=1
+	kill "$RECORDER"
+	wait "$RECORDER"
 	cat /tmp/wire.out
 	initiator="initiator asks $( (($1)) && echo crc || echo -) $( (($3)) && echo markers || echo -)"
 	initiator+=" sends $( (($4)) && echo marked || echo plain) $crc"

@@ -271,8 +271,9 @@ public:
         return true;
     }
 
+    /// At least one round, however late it begins.
     outcome work(clock_type::time_point until) {
-        for (round_ = 0; clock_type::now() < until; ++round_) {
+        for (round_ = 0; round_ == 0 || clock_type::now() < until; ++round_) {
             const plan p = make_plan(seed_, round_);
             if (const outcome o = put(p); o != outcome::good) return o;
             if (const outcome o = read(p); o != outcome::good) return o;
@@ -353,7 +354,9 @@ struct habits {
 
 void keep_working(const softrnic::address& where, clock_type::time_point until, std::uint64_t seed,
                   habits how) {
-    for (; clock_type::now() < until; ++seed) {
+    // At least once, however late this thread is.
+    const std::uint64_t first = seed;
+    for (; seed == first || clock_type::now() < until; ++seed) {
         auto route = softrnic::resolve(where, {.source = {}, .timeout = 10s});
         if (!route) {
             ++total.refused;

@@ -29,9 +29,10 @@ start_listener()
 
 connect_all()
 {
+	: > /tmp/vanisher.log
 	ip netns exec a ./vanisher "$B4" "$PORT" "$VANISH" "$1" > /tmp/vanisher.log 2>&1 &
 	vanisher_pid=$!
-	wait_until $((30 * SLOW)) grep -q connected /tmp/vanisher.log || {
+	soon grep -q connected /tmp/vanisher.log || {
 		cat /tmp/vanisher.log
 		return 1
 	}

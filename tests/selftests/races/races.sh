@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # files: build/tests/bin/races
-# timeout: 180
+# timeout: 300
 #
 # Threads that do everything at once to the same objects: make, use, change, destroy, close.
 #

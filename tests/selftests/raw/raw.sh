@@ -40,7 +40,7 @@ NONE=0000:0000:0000:0000:0000:0000:0000:0000
 
 gids_are_addresses()
 {
-	wait_until 5 gid_is srna 0 "$V4_A" && wait_until 5 index_of srna "$V6_A" && gid_is srna 30 "$NONE"
+	soon gid_is srna 0 "$V4_A" && soon index_of srna "$V6_A" && gid_is srna 30 "$NONE"
 }
 
 # Each address keeps its index while others come and go.
@@ -48,23 +48,23 @@ gids_follow()
 {
 	local v6 last
 	v6=$(index_of srna "$V6_A")
-	ip -n a addr add 10.0.0.7/24 dev va && wait_until 5 index_of srna "$V4_OTHER" > /dev/null &&
-		ip -n a addr add 10.0.0.8/24 dev va && wait_until 5 index_of srna "$V4_LAST" > /dev/null || return
+	ip -n a addr add 10.0.0.7/24 dev va && soon index_of srna "$V4_OTHER" > /dev/null &&
+		ip -n a addr add 10.0.0.8/24 dev va && soon index_of srna "$V4_LAST" > /dev/null || return
 	last=$(index_of srna "$V4_LAST")
-	ip -n a addr del 10.0.0.7/24 dev va && wait_until 5 not index_of srna "$V4_OTHER" &&
+	ip -n a addr del 10.0.0.7/24 dev va && soon not index_of srna "$V4_OTHER" &&
 		gid_is srna "$last" "$V4_LAST" && gid_is srna "$v6" "$V6_A" && gid_is srna 0 "$V4_A" &&
-		ip -n a addr del 10.0.0.8/24 dev va && wait_until 5 not index_of srna "$V4_LAST" &&
+		ip -n a addr del 10.0.0.8/24 dev va && soon not index_of srna "$V4_LAST" &&
 		gid_is srna "$v6" "$V6_A"
 }
 
 # The first of those that are left takes GID 0, and gives its own place back.
 gid_0_is_the_primary_address()
 {
-	ip -n a addr add 10.0.0.7/24 dev va && wait_until 5 index_of srna "$V4_OTHER" > /dev/null &&
+	ip -n a addr add 10.0.0.7/24 dev va && soon index_of srna "$V4_OTHER" > /dev/null &&
 		sysctl_a net.ipv4.conf.va.promote_secondaries=1 && ip -n a addr del 10.0.0.1/24 dev va &&
-		wait_until 5 gid_is srna 0 "$V4_OTHER" && [[ $(count_gids srna "$V4_OTHER") == 1 ]] &&
-		ip -n a addr add 10.0.0.1/24 dev va && wait_until 5 index_of srna "$V4_A" > /dev/null &&
-		ip -n a addr del 10.0.0.7/24 dev va && wait_until 5 gid_is srna 0 "$V4_A" &&
+		soon gid_is srna 0 "$V4_OTHER" && [[ $(count_gids srna "$V4_OTHER") == 1 ]] &&
+		ip -n a addr add 10.0.0.1/24 dev va && soon index_of srna "$V4_A" > /dev/null &&
+		ip -n a addr del 10.0.0.7/24 dev va && soon gid_is srna 0 "$V4_A" &&
 		[[ $(count_gids srna "$V4_A") == 1 ]]
 }
 
@@ -72,11 +72,11 @@ gid_0_is_the_primary_address()
 gid_0_stays_without_ipv4()
 {
 	local first
-	ip -n a addr del 10.0.0.1/24 dev va && wait_until 5 not gid_is srna 0 "$V4_A" || return
+	ip -n a addr del 10.0.0.1/24 dev va && soon not gid_is srna 0 "$V4_A" || return
 	first=$(gid srna 0)
-	ip -n a addr add fd00::9/64 dev va nodad && wait_until 5 index_of srna "$V6_LAST" > /dev/null &&
+	ip -n a addr add fd00::9/64 dev va nodad && soon index_of srna "$V6_LAST" > /dev/null &&
 		gid_is srna 0 "$first" && ip -n a addr del fd00::9/64 dev va &&
-		ip -n a addr add 10.0.0.1/24 dev va && wait_until 5 gid_is srna 0 "$V4_A"
+		ip -n a addr add 10.0.0.1/24 dev va && soon gid_is srna 0 "$V4_A"
 }
 
 sysctl_a() { ip netns exec a sysctl -q -w "$1"; }
@@ -93,8 +93,8 @@ gid_is_not_tentative()
 		sleep 0.1
 	done
 	echo "looked $looks times"
-	((looks > 0)) && wait_until 10 index_of srna "$V6_LAST" > /dev/null &&
-		ip -n a addr del fd00::9/64 dev va && wait_until 5 not index_of srna "$V6_LAST"
+	((looks > 0)) && soon index_of srna "$V6_LAST" > /dev/null &&
+		ip -n a addr del fd00::9/64 dev va && soon not index_of srna "$V6_LAST"
 }
 is_tentative() { ip -n a addr show dev va tentative | grep -q fd00::9; }
 not() { ! "$@"; }
@@ -112,9 +112,9 @@ off()
 	local setting=/sys/class/infiniband/srn0/raw/port port status=0
 	port=$(cat "$setting")
 	echo 0 > "$setting" || return
-	timeout -k 2 10 ibv_rc_pingpong -d srn0 -g 0 > /tmp/off.log 2>&1 &
-	wait_until 10 listening 18515
-	fails_by_itself timeout -k 2 10 ibv_rc_pingpong -d srn0 -g 0 "$OWN4" || status=1
+	timeout -k 2 $((60 * SLOW)) ibv_rc_pingpong -d srn0 -g 0 > /tmp/off.log 2>&1 &
+	wait_listening 18515 || return
+	fails_by_itself timeout -k 2 $((30 * SLOW)) ibv_rc_pingpong -d srn0 -g 0 "$OWN4" || status=1
 	wait $! 2> /dev/null
 	echo "$port" > "$setting" && ((status == 0)) &&
 		log_has "RTR: the link's setting raw/port is 0"
@@ -124,6 +124,7 @@ off()
 in_each_state()
 {
 	local status=0
+	: > /tmp/states.log
 	SRN_RAW_DEVICE=srn0 ./raw_test --gtest_also_run_disabled_tests --gtest_filter='*InEachState' \
 		> /tmp/states.log 2>&1 &
 	HOLDER=$!
@@ -153,11 +154,11 @@ pingpong_over_ipv6
 chmod +x raw_test
 SRN_RAW_DEVICE=srn0 run_gtest ./raw_test 200 '*'
 run_check "turned off, it is refused" off
-run_check "no port stays open" wait_until 5 nothing_listens
+run_check "no port stays open" soon nothing_listens
 for _ in 1 2 3; do
 	run_check "a process is killed with queue pairs in each state" killed
 done
 run_check "the link is deleted meanwhile" in_each_state rdma link delete srn0
-run_check "no port stays open then" wait_until 5 nothing_listens
-run_check "nor in the other namespaces" wait_until 5 no_port_elsewhere
+run_check "no port stays open then" soon nothing_listens
+run_check "nor in the other namespaces" soon no_port_elsewhere
 finish

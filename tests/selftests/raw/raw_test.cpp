@@ -835,7 +835,7 @@ TEST_F(Raw, StrangersAreCounted) {
     }
     ASSERT_TRUE(stranger(dev).connected());
     const std::uint64_t all = before + here.size() + 1;
-    const auto limit = std::chrono::steady_clock::now() + 10s;
+    const auto limit = std::chrono::steady_clock::now() + 60s;
     while (dev.counter("requests_dropped") < all && std::chrono::steady_clock::now() < limit)
         std::this_thread::sleep_for(50ms);
     EXPECT_EQ(dev.counter("requests_dropped"), all);

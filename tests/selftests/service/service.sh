@@ -16,19 +16,21 @@ CAPTURE=/tmp/capture
 
 capture()
 {
-	ip netns exec b timeout 60 tcpdump -nvi vb -U "$@" > "$CAPTURE" 2> /tmp/tcpdump.log &
-	CAPTURER=$!
-	wait_until 20 grep -q 'listening on' /tmp/tcpdump.log
+	start_recording "$CAPTURE" ip netns exec b timeout $((60 * SLOW)) tcpdump -nvi vb -l "$@"
 }
+
+enough_like() { (($(grep -cE "$1" "$CAPTURE") > 5)); }
 
 # What each packet says of itself is on the line of its IP header.
 captured()
 {
+	local status=0
+	wait_until $((20 * SLOW)) enough_like "$1" || status=1
 	sleep 1
-	kill "$CAPTURER"
-	wait "$CAPTURER" 2> /dev/null
+	kill "$RECORDER"
+	wait "$RECORDER" 2> /dev/null
 	cat "$CAPTURE"
-	(($(grep -cE "$1" "$CAPTURE") > 5)) && ! grep -E '(tos|class) 0x' "$CAPTURE" | grep -qvE "$1"
+	((status == 0)) && ! grep -E '(tos|class) 0x' "$CAPTURE" | grep -qvE "$1"
 }
 
 # from_client ADDRESS PATTERN FILTER OPTION…: of every packet, the first included.

@@ -84,7 +84,9 @@ TEST(AsyncEvent, ThreadsWaitForOne) {
         // Each event that comes now sets one free.
         for (std::size_t i = 0; !all_back && i < waiting.size(); ++i) make_event();
         ASSERT_TRUE(all_back) << "in round " << round;
-        EXPECT_GE(std::ranges::count_if(waiting, [](auto& w) { return w.get(); }), 1);
+        // It may have come when all had given up.
+        if (std::ranges::count_if(waiting, [](auto& w) { return w.get(); }) == 0)
+            EXPECT_TRUE(works(device().wait_async_event(patience)));
     }
 }
 
@@ -96,7 +98,7 @@ TEST(AsyncEvent, GoesWithItsQueuePair) {
     pair ends = connect_pair();
     std::future<softrnic::result<ibv_async_event>> waiting;
     const readers_stop here;
-    waiting = std::async(std::launch::async, [] { return device().wait_async_event(1s); });
+    waiting = std::async(std::launch::async, [] { return device().wait_async_event(5s); });
     must(ends.client.qp().send(softrnic::no_slices));
     ASSERT_TRUE(readers_stop::one_is_there());
     ends = {};

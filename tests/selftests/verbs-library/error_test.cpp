@@ -53,8 +53,8 @@ TEST(Flush, ReceivesOfAQueuePairThatNeverConnected) {
     expect_receives_flushed(end, 3);
 }
 
-/// All complete, in order, and after the first that did not make it none does.
-TEST(Flush, WritesUnderWay) {
+/// Whether some are flushed: a process that is late may find all of them done.
+bool writes_are_flushed() {
     constexpr std::uint32_t size = 4U << 20;
     constexpr std::uint64_t count = 12;
     pair ends = connect_pair();
@@ -72,12 +72,19 @@ TEST(Flush, WritesUnderWay) {
         flushed |= wc.status == IBV_WC_WR_FLUSH_ERR;
         expect_status(wc, i, flushed ? IBV_WC_WR_FLUSH_ERR : IBV_WC_SUCCESS);
     }
-    EXPECT_TRUE(flushed);
     expect_broken(ends.client);
     EXPECT_TRUE(works(ends.server.wait_disconnected(patience)));
+    return flushed;
 }
 
-TEST(Flush, ReadsUnderWay) {
+/// All complete, in order, and after the first that did not make it none does.
+TEST(Flush, WritesUnderWay) {
+    bool flushed = false;
+    for (int attempt = 0; attempt < 5 && !flushed; ++attempt) flushed = writes_are_flushed();
+    EXPECT_TRUE(flushed);
+}
+
+bool reads_are_flushed() {
     constexpr std::uint32_t size = 4U << 20;
     constexpr std::uint64_t count = 8;
     pair ends = connect_pair();
@@ -95,8 +102,14 @@ TEST(Flush, ReadsUnderWay) {
         flushed |= wc.status == IBV_WC_WR_FLUSH_ERR;
         expect_status(wc, i, flushed ? IBV_WC_WR_FLUSH_ERR : IBV_WC_SUCCESS);
     }
-    EXPECT_TRUE(flushed);
     expect_broken(ends.client);
+    return flushed;
+}
+
+TEST(Flush, ReadsUnderWay) {
+    bool flushed = false;
+    for (int attempt = 0; attempt < 5 && !flushed; ++attempt) flushed = reads_are_flushed();
+    EXPECT_TRUE(flushed);
 }
 
 TEST(Flush, BatchPostedInErrorCompletesInOrder) {
