@@ -59,8 +59,8 @@ enum srn_same_host {
  * @id: number of the link, for messages of the provider
  * @qps: queue pairs by number
  * @mems: memory by STag index
- * @recent_mems: of memory whose STag indices have the same low bits, that which was published last;
- *	or NULL
+ * @recent_mems: memory by the low bits of its STag index; of several, that which was published
+ *	last. A place is NULL once that memory is gone. All of it is in @mems as well
  * @requests: connections that were reported and not yet decided on, by number
  * @qpn_blocks: number of blocks of queue pair numbers that have been given out so far
  * @qpn_step: difference between a block of queue pair numbers and the next one, in blocks

@@ -45,18 +45,23 @@ struct srn_mem *srn_mem_alloc(struct ib_pd *pd, enum srn_mem_type type, u32 acce
 	return mem;
 }
 
-/* Indices are random, so that @mems is several nodes deep. Most memory is found here instead. */
+/*
+ * Where memory is looked for before @mems, which is several nodes deep because indices begin at a
+ * random number.
+ */
 static struct srn_mem __rcu **recent_slot(struct srn_device *dev, u32 stag)
 {
 	return &dev->recent_mems[(stag >> 8) % SRN_RECENT_MEMS];
 }
 
-/* Nobody finds @old any more. @mem: memory of the same index that is found instead, or NULL. */
+/*
+ * Take @old out of the table. @mem: memory of the same index that is found instead, or NULL. The
+ * caller still owns @old, so that no other memory has its address.
+ */
 static void recent_replace(struct srn_mem *old, struct srn_mem *mem)
 {
 	/* Memory that was published later may have taken the slot. */
-	unrcu_pointer(cmpxchg(recent_slot(old->dev, old->stag), RCU_INITIALIZER(old),
-			      RCU_INITIALIZER(mem)));
+	cmpxchg(recent_slot(old->dev, old->stag), RCU_INITIALIZER(old), RCU_INITIALIZER(mem));
 }
 
 /**
@@ -95,8 +100,9 @@ int srn_mem_publish(struct srn_mem *mem)
  */
 void srn_mem_unpublish(struct srn_mem *mem)
 {
-	xa_erase(&mem->dev->mems, mem->stag >> 8);
+	/* First, since the index may be given to other memory as soon as it is free. */
 	recent_replace(mem, NULL);
+	xa_erase(&mem->dev->mems, mem->stag >> 8);
 }
 
 /**

@@ -354,16 +354,15 @@ static void check_pieces(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 static u32 rx_bytes(struct srn_stream *s, const u8 *data, u32 len, struct packet rest)
 {
 	unsigned int start = rest.at;
-	struct srn_fpdu_event ev = { .type = SRN_FPDU_HEADER };
+	struct srn_fpdu_event ev;
 	u32 used = 0, whole;
 
-	while (ev.type != SRN_FPDU_MORE && !turn_is_over(s) && !s->rx_stopped && !s->rx_starved) {
+	/* Without bytes the parser has no event. */
+	while (used < len && !turn_is_over(s) && !s->rx_stopped && !s->rx_starved) {
 		if (srn_fpdu_in_message(&s->parser))
 			used += rx_continuations(s, data + used, len - used);
 		whole = rx_whole(s, data + used, len - used);
 		used += whole;
-		if (used == len && srn_fpdu_at_boundary(&s->parser))
-			break;
 		if (whole)
 			continue;
 		if (!have_room(s, len - used))
