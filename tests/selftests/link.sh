@@ -8,8 +8,6 @@
 . lib/ktap.sh
 . lib/topology.sh
 
-# Seconds that something may take which comes by itself.
-SOON=$((30 * SLOW))
 chmod +x hold_tun
 
 add() { rdma link add "$1" type "$SRN_LINK_TYPE" netdev "$2"; }
@@ -22,7 +20,7 @@ no_links() { [[ -z $(ls /sys/class/infiniband 2> /dev/null) ]]; }
 # The same name again at once, so that nothing of the first may be left.
 add_twice()
 {
-	add srnx "$1" && wait_until "$SOON" state_is srnx ACTIVE && netdev_is srnx "$1" &&
+	add srnx "$1" && soon state_is srnx ACTIVE && netdev_is srnx "$1" &&
 		ibv_devinfo -d srnx > /dev/null && del srnx && gone srnx &&
 		add srnx "$1" && del srnx && gone srnx
 }
@@ -75,7 +73,7 @@ hold_tun()
 
 tun_link()
 {
-	ip link set "$1" up && wait_until "$SOON" carrier "$1" && add_twice "$1"
+	ip link set "$1" up && soon carrier "$1" && add_twice "$1"
 }
 
 carrier() { grep -q 1 "/sys/class/net/$1/carrier"; }
@@ -114,15 +112,15 @@ autoload()
 # v0 keeps its carrier only while its peer is up, too.
 follows_netdev()
 {
-	add srn0 v0 && wait_until "$SOON" state_is srn0 ACTIVE || return
+	add srn0 v0 && soon state_is srn0 ACTIVE || return
 	ip link set v0 down
-	wait_until "$SOON" state_is srn0 DOWN || return
+	soon state_is srn0 DOWN || return
 	ip link set v0 up
-	wait_until "$SOON" state_is srn0 ACTIVE || return
+	soon state_is srn0 ACTIVE || return
 	ip link set v1 down
-	wait_until "$SOON" state_is srn0 DOWN || return
+	soon state_is srn0 DOWN || return
 	ip link set v1 up
-	wait_until "$SOON" state_is srn0 ACTIVE && del srn0
+	soon state_is srn0 ACTIVE && del srn0
 }
 
 # A tun device is as fast as it is told to be. The rate of a port is that of its lanes.
@@ -170,10 +168,10 @@ port_events()
 	add srn0 v0 && wait_ready srn0 || return
 	timeout $((120 * SLOW)) stdbuf -oL ibv_asyncwatch -d srn0 > /tmp/events 2>&1 &
 	watch=$!
-	wait_until "$SOON" grep -q 'async event' /tmp/events
+	soon grep -q 'async event' /tmp/events
 	ip link set v0 down
-	wait_until "$SOON" grep -q PORT_ERR /tmp/events &&
-		ip link set v0 up && wait_until "$SOON" grep -q PORT_ACTIVE /tmp/events
+	soon grep -q PORT_ERR /tmp/events &&
+		ip link set v0 up && soon grep -q PORT_ACTIVE /tmp/events
 	local status=$?
 	# What comes twice comes at once.
 	sleep "$SLOW"
@@ -189,14 +187,14 @@ address_changes()
 {
 	local gid=/sys/class/infiniband/srn0/ports/1/gids/31
 	add srn0 d0 && wait_ready srn0 && ip link set d0 address 02:00:00:00:12:34 || return
-	wait_until "$SOON" grep -q '^0200:0000:1234' "$gid" && del srn0
+	soon grep -q '^0200:0000:1234' "$gid" && del srn0
 }
 
 netdev_renamed()
 {
 	add srn0 d0 && wait_ready srn0 && ip link set d0 down &&
 		ip link set d0 name renamed0 && ip link set renamed0 up &&
-		wait_until "$SOON" netdev_is srn0 renamed0 && wait_until "$SOON" state_is srn0 ACTIVE &&
+		soon netdev_is srn0 renamed0 && soon state_is srn0 ACTIVE &&
 		ip link set renamed0 down && ip link set renamed0 name d0 &&
 		ip link set d0 up && del srn0
 }
@@ -211,29 +209,29 @@ link_renamed()
 netdev_deleted()
 {
 	ip link add gone0 type dummy && add srn0 gone0 && ip link delete gone0 &&
-		wait_until "$SOON" gone srn0
+		soon gone srn0
 }
 
 # The pair goes, and with it two links at once.
 both_ends_deleted()
 {
 	ip link add p0 type veth peer name p1 && add srn0 p0 && add srn1 p1 &&
-		ip link delete p0 && wait_until "$SOON" gone srn0 && wait_until "$SOON" gone srn1
+		ip link delete p0 && soon gone srn0 && soon gone srn1
 }
 
 # The VLAN device goes with the device below it.
 lower_deleted()
 {
 	ip link add gone0 type dummy && ip link add link gone0 name gone0.3 type vlan id 3 &&
-		add srn0 gone0.3 && ip link delete gone0 && wait_until "$SOON" gone srn0
+		add srn0 gone0.3 && ip link delete gone0 && soon gone srn0
 }
 
 in_namespace()
 {
 	ip netns add n1 && ip link add nd0 netns n1 type dummy &&
 		ip -n n1 link set nd0 up && ip netns exec n1 rdma link add srn0 type \
-		"$SRN_LINK_TYPE" netdev nd0 && wait_until "$SOON" state_is srn0 ACTIVE &&
-		ip netns delete n1 && wait_until "$SOON" gone srn0
+		"$SRN_LINK_TYPE" netdev nd0 && soon state_is srn0 ACTIVE &&
+		ip netns delete n1 && soon gone srn0
 }
 
 # A network device of that name in another namespace is not meant.
@@ -251,9 +249,9 @@ not_in_this_namespace()
 netdev_moved()
 {
 	ip netns add n3 && ip link add m0 type dummy && add srn0 m0 &&
-		ip link set m0 netns n3 && wait_until "$SOON" gone srn0 &&
+		ip link set m0 netns n3 && soon gone srn0 &&
 		ip netns exec n3 rdma link add srn0 type "$SRN_LINK_TYPE" netdev m0 &&
-		wait_until "$SOON" exists srn0 && del srn0
+		soon exists srn0 && del srn0
 	local status=$?
 	ip netns delete n3
 	return "$status"
@@ -264,13 +262,13 @@ netdev_moved()
 exclusive_mode()
 {
 	# The kernel switches only while there is no other namespace.
-	wait_until "$SOON" rdma system set netns exclusive || return
+	soon rdma system set netns exclusive || return
 	ip netns add n4
 	exclusive_link
 	local status=$?
 	ip netns exec n4 rdma link delete srn4
 	ip netns delete n4
-	wait_until "$SOON" rdma system set netns shared || return
+	soon rdma system set netns shared || return
 	return "$status"
 }
 

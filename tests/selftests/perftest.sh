@@ -190,5 +190,5 @@ all_sizes
 skip "IPv6" "perftest 4.5 resolves IPv4 addresses only"
 own_address
 odd_numbers
-run_check "connections are seldom refused" refused_seldom 12
+run_check "connections are seldom refused" refused_seldom 8
 finish

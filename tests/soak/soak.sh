@@ -10,6 +10,7 @@
 # happen, instead of all the functions in ACTIONS.
 . lib/ktap.sh
 . lib/churn.sh
+. lib/perftest.sh
 
 : "${MINUTES:=30}" "${SEED:=$RANDOM}"
 A1=10.1.0.1 REFERENCE=7400
@@ -118,30 +119,11 @@ perftest()
 	one_of 1 64 4096 65536
 	options=(-R -F -s "$CHOSEN" -n 200 -p 7800)
 	end_load || return
-	CLIENT_LOG=/tmp/perftest.log
-	# A client that comes before the server listens again is refused.
-	perftest_once "$tool" "${options[@]}" && return
-	if grep -q CM_EVENT_REJECTED "$CLIENT_LOG"; then
-		perftest_once "$tool" "${options[@]}" && return
-	fi
-	echo "$tool ${options[*]}: $(tail -n 3 "$CLIENT_LOG")"
-	return 1
-}
-
-perftest_once()
-{
-	local server
-	: > "$CLIENT_LOG"
-	timeout -k 2 $((PATIENCE * 2)) ip netns exec b "$@" -d srnb > /tmp/perftest-server.log 2>&1 &
-	server=$!
-	if wait_listening 7800 &&
-		timeout -k 2 "$PATIENCE" ip netns exec a "$@" -d srna "$B4" > "$CLIENT_LOG" 2>&1; then
-		wait "$server"
-		return
-	fi
-	kill -TERM "$server"
-	wait "$server"
-	echo "perftest's server: status $?: $(tail -n 3 /tmp/perftest-server.log)"
+	CLIENT_TIMEOUT=$PATIENCE SERVER_TIMEOUT=$((PATIENCE * 2)) try_pair_again 7800 \
+		in_b "$tool" "${options[@]}" -d srnb -- \
+		in_a "$tool" "${options[@]}" -d srna "$B4" && return
+	echo "$tool ${options[*]}: $PAIR_PROBLEM: $(tail -n 3 "$CLIENT_LOG")"
+	echo "perftest's server: $(tail -n 3 "$SERVER_LOG")"
 	return 1
 }
 

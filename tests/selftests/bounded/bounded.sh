@@ -134,11 +134,11 @@ many_queue_pairs()
 flood()
 {
 	timeout 200 rping -s -P -a "$SERVER" -p 7900 > /tmp/server.log 2>&1 &
-	local listener=$! status=0
+	local server=$! status=0
 	wait_listening 7900 || return
 	./flood "$SERVER" 7900 300 mixed 100 $((60 * SLOW)) || status=$?
-	kill "$listener"
-	wait "$listener"
+	kill "$server"
+	wait "$server"
 	return "$status"
 }
 

@@ -66,18 +66,18 @@ try_pair()
 attempt_pair()
 {
 	local port=$1 status=0
-	local -a server=()
+	local -a server_command=()
 	shift
 	while [[ $1 != -- ]]; do
-		server+=("$1")
+		server_command+=("$1")
 		shift
 	done
 	shift
 	: > "$CLIENT_LOG"
 	PAIR_PROBLEM=''
 	# shellcheck disable=SC2046
-	start_server "$SERVER_LOG" $(place "${server[0]}" "$SERVER_CPU") \
-		"${server[@]:$(words_of_place "${server[0]}")}"
+	start_server "$SERVER_LOG" $(place "${server_command[0]}" "$SERVER_CPU") \
+		"${server_command[@]:$(words_of_place "${server_command[0]}")}"
 	if ! wait_listening "$port"; then
 		PAIR_PROBLEM="nobody listens on port $port"
 		stop_server
@@ -95,7 +95,7 @@ attempt_pair()
 	fi
 	wait_server "$SERVER_PATIENCE" || status=$?
 	((status == 0)) ||
-		PAIR_PROBLEM="server: $(status_text $status "$SERVER_PATIENCE"): ${server[*]}"
+		PAIR_PROBLEM="server: $(status_text $status "$SERVER_PATIENCE"): ${server_command[*]}"
 	return $status
 }
 
