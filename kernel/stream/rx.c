@@ -538,11 +538,14 @@ void srn_rx_segments_begin(struct srn_stream *s)
 		resume(s);
 }
 
-/* The rest of a segment will not come, nor anything behind it. */
+/*
+ * The rest of a segment will not come. What is there of it may have been kept, so nothing behind it
+ * is taken any more, not even the sender's Terminate.
+ */
 static void abandon(struct srn_stream *s)
 {
 	s->rx_stopped = true;
-	s->ops->ended(s, SRN_END_BROKEN);
+	s->ops->ended(s, SRN_END_LOCAL);
 }
 
 /**

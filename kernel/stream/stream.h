@@ -80,9 +80,9 @@ enum srn_tx_verdict {
 /* Why a stream ended. */
 enum srn_stream_end {
 	SRN_END_PEER_CLOSED,	/* FIN, perhaps within an FPDU: what came before it shows that */
-	SRN_END_BROKEN,		/* error of the socket, such as a reset, or of the direct path */
+	SRN_END_BROKEN,		/* error of the socket, such as a reset */
 	SRN_END_VIOLATION,	/* the peer broke the protocol; stream->term says how */
-	SRN_END_LOCAL,		/* local memory of a message became invalid */
+	SRN_END_LOCAL,		/* memory here that a message is sent from became invalid */
 };
 
 /*
