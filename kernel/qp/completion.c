@@ -198,7 +198,7 @@ void srn_completion_flush(struct srn_qp *qp)
 
 /**
  * srn_completion_flush_first_as - give the first work request that will be flushed a status
- * @qp: queue pair whose end has not begun
+ * @qp: queue pair; nothing happens if its connection has ended, and with it that request
  * @status: instead of IB_WC_WR_FLUSH_ERR
  *
  * Context: any.
@@ -208,6 +208,8 @@ void srn_completion_flush_first_as(struct srn_qp *qp, enum ib_wc_status status)
 	unsigned long flags;
 
 	spin_lock_irqsave(&qp->sq.lock, flags);
-	qp->sq.flush_first_as = status;
+	/* The end is noted before srn_completion_flush() takes this lock. */
+	if (!READ_ONCE(qp->ended))
+		qp->sq.flush_first_as = status;
 	spin_unlock_irqrestore(&qp->sq.lock, flags);
 }

@@ -8,6 +8,9 @@
 #include "conn.h"
 #include "listener.h"
 
+/* TCP tells of the end before the receiver has parsed what came with it. */
+#define GONE_DELAY	(HZ / 20)
+
 static struct srn_raw *raw_of_conn(struct srn_conn *conn)
 {
 	return container_of(conn, struct srn_raw, conn);
@@ -127,7 +130,7 @@ static void conn_peer_gone(struct srn_conn *conn)
 	if (READ_ONCE(raw->gone))
 		return;
 	WRITE_ONCE(raw->gone, true);
-	srn_raw_queue(raw, 0);
+	srn_raw_queue(raw, GONE_DELAY);
 }
 
 /* What the queue pair calls. */
