@@ -19,6 +19,7 @@
 #include "counters.h"
 #include "limits.h"
 
+struct crypto_shash;
 struct srn_device;
 struct srn_mem;
 struct srn_qp;
@@ -86,6 +87,7 @@ enum srn_same_host {
  *	has placed it, see qp/placed.h
  * @same_host: enum srn_same_host
  * @raw_port: TCP port for queue pairs that are brought up by hand; 0: there are none
+ * @secret: what both ends of a bring-up by hand have to know; NULL: nothing, see secret.h
  * @bring_up: brings a queue pair to RTR by hand; verbs/ hands down what is above this layer
  * @registering: the task that registers the link, for which the core replays existing listeners
  * @closing: the link is being deleted
@@ -126,6 +128,7 @@ struct srn_device {
 	bool placed_completions;
 	u8 same_host;
 	u16 raw_port;
+	struct crypto_shash __rcu *secret;
 	int (*bring_up)(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask);
 	struct task_struct *registering;
 	bool closing;

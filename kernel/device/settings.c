@@ -5,12 +5,13 @@
  *
  *	/sys/class/infiniband/srn0/mpa/{crc,greeting,large_fpdus,markers,placed_completions}
  *	/sys/class/infiniband/srn0/mpa/same_host
- *	/sys/class/infiniband/srn0/raw/port
+ *	/sys/class/infiniband/srn0/raw/{port,secret}
  */
 #include <linux/device.h>
 #include <linux/moduleparam.h>
 
 #include "device.h"
+#include "secret.h"
 #include "settings.h"
 
 static bool crc = true;
@@ -190,8 +191,32 @@ static ssize_t port_store(struct device *device, struct device_attribute *attr, 
 
 static DEVICE_ATTR_RW(port);
 
+static ssize_t secret_show(struct device *device, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", srn_secret_is_set(link_of(device)) ? "set" : "none");
+}
+
+/* What is connected, or about to be, stays. */
+static ssize_t secret_store(struct device *device, struct device_attribute *attr, const char *buf,
+			    size_t count)
+{
+	/* The end of a file's only line is no part of it. */
+	size_t len = count && buf[count - 1] == '\n' ? count - 1 : count;
+	struct srn_device *dev = link_of(device);
+	int ret;
+
+	ret = srn_secret_set(dev, buf, len);
+	if (ret == -EINVAL)
+		srn_notice(dev, "a secret of %zu bytes is refused: it must have from %d to %d\n",
+			   len, SRN_SECRET_MIN, SRN_SECRET_MAX);
+	return ret ?: count;
+}
+
+static DEVICE_ATTR_RW(secret);
+
 static struct attribute *raw_attributes[] = {
 	&dev_attr_port.attr,
+	&dev_attr_secret.attr,
 	NULL
 };
 

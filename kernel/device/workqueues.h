@@ -7,12 +7,12 @@
 
 #include <linux/workqueue.h>
 
-/*
- * It ends connections and closes their sockets, keeps GIDs up to date, and opens and closes the
- * ports for queue pairs that are brought up by hand.
- */
+/* It ends connections and closes their sockets, and keeps GIDs up to date. */
 extern struct workqueue_struct *srn_wq;
-/* It accepts connections, and is separate so that none of the above holds it up. */
+/*
+ * It accepts connections, and opens and closes the ports for queue pairs that are brought up by
+ * hand. It is separate because the work above may wait for a peer, and this never does.
+ */
 extern struct workqueue_struct *srn_accept_wq;
 /* It transmits and receives what has to wait, or what has to be done where one may sleep. */
 extern struct workqueue_struct *srn_tx_wq;

@@ -5,9 +5,8 @@
 #ifndef SRN_RAW_ACCEPT_H
 #define SRN_RAW_ACCEPT_H
 
-#include "raw.h"
+#include "listener.h"
 
-int srn_raw_accept(struct srn_device *dev, struct socket *sock,
-		   const struct srn_handshake *request, const char **reason);
+int srn_raw_accept(struct srn_device *dev, struct srn_raw_initiator *i, const char **reason);
 
 #endif /* SRN_RAW_ACCEPT_H */

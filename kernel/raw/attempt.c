@@ -156,28 +156,48 @@ static void connecting(struct srn_raw *raw)
 	raw->state = SRN_RAW_WAIT_REPLY;
 	raw->deadline = jiffies + REPLY_TIMEOUT;
 	srn_raw_queue(raw, REPLY_TIMEOUT);
-	if (srn_raw_exchange_send(raw, raw->sock, false, raw->crc))
+	if (srn_raw_exchange_request(raw))
 		fail(raw);
+}
+
+/* The peer's first reply is its challenge, if our link has a secret. The second one is to come. */
+static void prove(struct srn_raw *raw, bool has_nonce)
+{
+	int ret = has_nonce ? srn_raw_exchange_prove(raw) : -EACCES;
+
+	if (ret == -EACCES)
+		srn_qp_notice(raw->qp, "its peer does not know the link's secret\n");
+	if (ret) {
+		fail(raw);
+		return;
+	}
+	raw->proof_due = false;
+	raw->reply.have = 0;
+}
+
+static void connected(struct srn_raw *raw, bool answers)
+{
+	struct srn_conn_params conn = srn_raw_exchange_params(raw, &raw->reply.frame, answers);
+
+	conn.initiator = true;
+	conn.rtr = SRN_RTR_WRITE;
+	start_or_fail(raw, &conn);
 }
 
 static void wait_reply(struct srn_raw *raw)
 {
-	const struct srn_mpa_frame *f = &raw->reply.frame;
 	int ret = srn_handshake_read(&raw->reply, raw->sock, true);
-	struct srn_conn_params conn;
 	struct srn_bring_up b;
 
 	if (ret == -EAGAIN)
 		return;
-	if (ret || f->reject || !srn_raw_exchange_get(&raw->reply, &b) ||
-	    !srn_raw_exchange_same_pair(raw, &b)) {
+	if (ret || raw->reply.frame.reject || !srn_raw_exchange_get(&raw->reply, &b) ||
+	    !srn_raw_exchange_same_pair(raw, &b))
 		fail(raw);
-		return;
-	}
-	conn = srn_raw_exchange_params(raw, f, b.answers);
-	conn.initiator = true;
-	conn.rtr = SRN_RTR_WRITE;
-	start_or_fail(raw, &conn);
+	else if (raw->proof_due)
+		prove(raw, b.has_nonce);
+	else
+		connected(raw, b.answers);
 }
 
 /**

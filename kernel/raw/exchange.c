@@ -2,26 +2,15 @@
 /*
  * What the two ends of a bring-up by hand tell each other.
  */
-#include "exchange.h"
+#include <linux/random.h>
 
-/**
- * srn_raw_exchange_send - send our frame
- * @raw: bring-up
- * @sock: connected socket, on which nothing was sent before
- * @reply: it is the reply, not the request
- * @crc: what it says of CRC
- *
- * Context: process, raw->lock held.
- *
- * Return: 0 or a negative errno.
- */
-int srn_raw_exchange_send(const struct srn_raw *raw, struct socket *sock, bool reply, bool crc)
+#include "../device/secret.h"
+#include "exchange.h"
+#include "proof.h"
+
+/* Encode our view of the two queue pairs. Return: bytes. */
+static u32 put_pair(const struct srn_raw *raw, bool nonce, u8 *out)
 {
-	const struct srn_mpa_frame frame = {
-		.reply = reply, .crc = crc, .revision = 2, .enhanced = true,
-		.markers = raw->markers, .peer_to_peer = true, .rtr_write = true,
-		.ird = raw->attr.max_dest_rd_atomic, .ord = SRN_MAX_READ_DEPTH,
-	};
 	struct srn_bring_up b = {
 		.has_sq_psn = raw->rts,
 		.answers = raw->answers,
@@ -29,13 +18,141 @@ int srn_raw_exchange_send(const struct srn_raw *raw, struct socket *sock, bool r
 		.dest_qpn = raw->attr.dest_qp_num,
 		.sq_psn = raw->attr.sq_psn,
 		.rq_psn = raw->attr.rq_psn,
+		.has_nonce = nonce,
 	};
-	u8 data[SRN_BRING_UP_LEN];
 
+	if (nonce)
+		get_random_bytes(b.nonce, sizeof(b.nonce));
 	memcpy(b.source_gid, raw->sgid.raw, SRN_GID_LEN);
 	memcpy(b.dest_gid, raw->attr.ah_attr.grh.dgid.raw, SRN_GID_LEN);
-	srn_bring_up_put(data, &b);
-	return srn_handshake_send(sock, &frame, data, sizeof(data));
+	return srn_bring_up_put(out, &b);
+}
+
+static int send_frame(const struct srn_raw *raw, struct socket *sock, bool reply, bool crc,
+		      const u8 *data, u32 len)
+{
+	const struct srn_mpa_frame frame = {
+		.reply = reply, .crc = crc, .revision = 2, .enhanced = true,
+		.markers = raw->markers, .peer_to_peer = true, .rtr_write = true,
+		.ird = raw->attr.max_dest_rd_atomic, .ord = SRN_MAX_READ_DEPTH,
+	};
+
+	return srn_handshake_send(sock, &frame, data, len);
+}
+
+/**
+ * srn_raw_exchange_request - send our request
+ * @raw: bring-up with a connected socket
+ *
+ * It has a nonce if the link has a secret at this time.
+ *
+ * Context: process, raw->lock held.
+ *
+ * Return: 0 or a negative errno.
+ */
+int srn_raw_exchange_request(struct srn_raw *raw)
+{
+	u32 len;
+
+	lockdep_assert_held(&raw->lock.mutex);
+	raw->proof_due = srn_secret_is_set(raw->dev);
+	len = put_pair(raw, raw->proof_due, raw->request);
+	return send_frame(raw, raw->sock, false, raw->crc, raw->request, len);
+}
+
+/**
+ * srn_raw_exchange_reply - send our reply
+ * @raw: bring-up
+ * @sock: socket that the request has come from
+ * @crc: what it says of CRC
+ *
+ * Context: process, raw->lock held.
+ *
+ * Return: 0 or a negative errno.
+ */
+int srn_raw_exchange_reply(const struct srn_raw *raw, struct socket *sock, bool crc)
+{
+	u8 data[SRN_BRING_UP_LEN];
+
+	return send_frame(raw, sock, true, crc, data, put_pair(raw, false, data));
+}
+
+static int get_ports(struct socket *sock, __be16 *local, __be16 *remote)
+{
+	union srn_address a = {}, b = {};
+	int ret;
+
+	ret = kernel_getsockname(sock, (struct sockaddr *)&a);
+	if (ret >= 0)
+		ret = kernel_getpeername(sock, (struct sockaddr *)&b);
+	*local = srn_address_port(&a);
+	*remote = srn_address_port(&b);
+	return min(ret, 0);
+}
+
+/**
+ * srn_raw_exchange_challenge - prove that we know the secret, and ask the initiator to do so, too
+ * @raw: bring-up
+ * @sock: socket that the request has come from
+ * @request: complete request with a nonce
+ * @expected: result: what the initiator's proof has to be, %SRN_BRING_UP_PROOF bytes
+ *
+ * Context: process, raw->lock held.
+ *
+ * Return: 0; -ENOKEY if the link has no secret any more; or another negative errno.
+ */
+int srn_raw_exchange_challenge(const struct srn_raw *raw, struct socket *sock,
+			       const struct srn_handshake *request, u8 *expected)
+{
+	u8 data[SRN_BRING_UP_PROVEN + SRN_BRING_UP_PROOF];
+	struct srn_raw_proven proven;
+	u32 len;
+	int ret;
+
+	put_pair(raw, true, proven.challenge);
+	memcpy(proven.request, srn_handshake_private(request, &len), sizeof(proven.request));
+	ret = get_ports(sock, &proven.responder_port, &proven.initiator_port);
+	if (ret)
+		return ret;
+	memcpy(data, proven.challenge, sizeof(proven.challenge));
+	ret = srn_raw_proof_make(raw->dev, SRN_RAW_RESPONDER, &proven,
+				 data + SRN_BRING_UP_PROVEN) ?:
+	      srn_raw_proof_make(raw->dev, SRN_RAW_INITIATOR, &proven, expected);
+	return ret ?: send_frame(raw, sock, true, raw->crc, data, sizeof(data));
+}
+
+/**
+ * srn_raw_exchange_prove - check the responder's proof, and send ours
+ * @raw: bring-up whose request had a nonce, with a complete reply that srn_raw_exchange_get() has
+ *	taken
+ *
+ * Context: process, raw->lock held.
+ *
+ * Return: 0; -EACCES if the peer does not know the link's secret; or another negative errno.
+ */
+int srn_raw_exchange_prove(struct srn_raw *raw)
+{
+	static const struct srn_mpa_frame frame = { .revision = 2 };
+	struct srn_raw_proven proven;
+	u8 proof[SRN_BRING_UP_PROOF];
+	const u8 *reply, *theirs;
+	u32 len;
+	int ret;
+
+	reply = srn_handshake_private(&raw->reply, &len);
+	theirs = srn_bring_up_get_proof(reply, len);
+	if (!theirs)
+		return -EACCES;
+	memcpy(proven.request, raw->request, sizeof(proven.request));
+	memcpy(proven.challenge, reply, sizeof(proven.challenge));
+	ret = get_ports(raw->sock, &proven.initiator_port, &proven.responder_port) ?:
+	      srn_raw_proof_make(raw->dev, SRN_RAW_RESPONDER, &proven, proof);
+	if (ret)
+		return ret;
+	if (!srn_raw_proof_is_same(theirs, proof))
+		return -EACCES;
+	ret = srn_raw_proof_make(raw->dev, SRN_RAW_INITIATOR, &proven, proof);
+	return ret ?: srn_handshake_send(raw->sock, &frame, proof, sizeof(proof));
 }
 
 /**

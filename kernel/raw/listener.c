@@ -38,8 +38,10 @@ struct srn_raw_listener {
 
 struct pending_conn {
 	struct list_head node;
-	struct socket *sock;		/* NULL: somebody else has it */
-	struct srn_handshake request;
+	struct srn_raw_listener *listener;
+	struct srn_raw_initiator initiator;	/* its socket is NULL if somebody else has it */
+	u32 spoke;			/* 1: something has happened on its socket */
+	unsigned long next;		/* when to look at it anyway, in jiffies */
 	unsigned long deadline;		/* jiffies */
 };
 
@@ -50,11 +52,12 @@ static void drop_pending(struct srn_raw_listener *l, struct pending_conn *c)
 {
 	list_del(&c->node);
 	l->num_pending--;
-	if (c->sock) {
-		srn_sock_unhook(c->sock->sk);
-		srn_sock_abort(c->sock);
+	if (c->initiator.sock) {
+		srn_sock_unhook(c->initiator.sock->sk);
+		srn_sock_abort(c->initiator.sock);
 	}
-	srn_handshake_exit(&c->request);
+	srn_handshake_exit(&c->initiator.request);
+	srn_handshake_exit(&c->initiator.proof);
 	kfree(c);
 }
 
@@ -68,25 +71,29 @@ static void drop_all_pending(struct srn_raw_listener *l)
 
 static void pending_spoke(struct sock *sk)
 {
-	struct srn_raw_listener *l;
+	struct pending_conn *c;
 
 	read_lock_bh(&sk->sk_callback_lock);
-	l = sk->sk_user_data;
-	if (l)
-		mod_delayed_work(l->acceptor.wq, &l->acceptor.work, 0);
+	c = sk->sk_user_data;
+	if (c) {
+		WRITE_ONCE(c->spoke, 1);
+		mod_delayed_work(c->listener->acceptor.wq, &c->listener->acceptor.work, 0);
+	}
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-static struct pending_conn *new_pending(struct socket *sock)
+static struct pending_conn *new_pending(struct srn_raw_listener *l, struct socket *sock)
 {
 	struct pending_conn *c = kzalloc(sizeof(*c), GFP_KERNEL);
 
-	if (!c || srn_handshake_init(&c->request, GFP_KERNEL)) {
+	if (!c || srn_handshake_init(&c->initiator.request, GFP_KERNEL)) {
 		kfree(c);
 		return NULL;
 	}
-	c->sock = sock;
+	c->listener = l;
+	c->initiator.sock = sock;
 	c->deadline = jiffies + REQUEST_TIMEOUT;
+	c->next = jiffies;
 	return c;
 }
 
@@ -98,17 +105,23 @@ static void refuse(struct srn_raw_listener *l, const char *reason)
 			   reason);
 }
 
+static void hook(struct pending_conn *c)
+{
+	static const struct srn_sock_hooks hooks = {
+		.data_ready = pending_spoke, .state_change = pending_spoke,
+	};
+
+	srn_sock_hook(c->initiator.sock->sk, &hooks, c);
+}
+
 /*
  * Its socket is charged to nobody until a queue pair takes it. Its request may have come already;
  * the work looks once more before it ends.
  */
 static void add_pending(struct srn_acceptor *a, struct socket *sock)
 {
-	static const struct srn_sock_hooks hooks = {
-		.data_ready = pending_spoke, .state_change = pending_spoke,
-	};
 	struct srn_raw_listener *l = container_of(a, struct srn_raw_listener, acceptor);
-	struct pending_conn *c = new_pending(sock);
+	struct pending_conn *c = new_pending(l, sock);
 
 	if (!c) {
 		refuse(l, "no memory");
@@ -120,35 +133,55 @@ static void add_pending(struct srn_acceptor *a, struct socket *sock)
 		refuse(l, "too many have made no request");
 		drop_pending(l, list_first_entry(&l->pending, struct pending_conn, node));
 	}
-	srn_sock_hook(sock->sk, &hooks, l);
+	hook(c);
+}
+
+/* As srn_handshake_read(), of all that it has to send. What is complete is not read any more. */
+static int read_initiator(struct srn_raw_initiator *i)
+{
+	int ret = srn_handshake_read(&i->request, i->sock, false);
+
+	if (!ret && i->proof.in)
+		ret = srn_handshake_read(&i->proof, i->sock, false);
+	return ret;
 }
 
 /* Return: jiffies until the connection has to be looked at again; 0 if it is done with. */
 static unsigned long serve(struct srn_raw_listener *l, struct pending_conn *c)
 {
+	struct srn_raw_initiator *i = &c->initiator;
 	unsigned long now = jiffies, left;
 	const char *reason = NULL;
 	int ret;
 
 	left = time_before(now, c->deadline) ? c->deadline - now : 0;
-	/* A request that is complete already is not read any more. */
-	ret = srn_handshake_read(&c->request, c->sock, false);
+	ret = read_initiator(i);
 	if (ret == -EAGAIN && left)
 		return left;
 	if (ret) {
-		refuse(l, srn_handshake_no_request(ret));
+		refuse(l, i->proof.in ? "no proof that it knows the secret" :
+					srn_handshake_no_request(ret));
 		return 0;
 	}
-	srn_sock_unhook(c->sock->sk);
-	ret = l->offer(l->dev, c->sock, &c->request, &reason);
+	srn_sock_unhook(i->sock->sk);
+	ret = l->offer(l->dev, i, &reason);
+	/* The proof may have come before the callbacks are there. */
+	if (ret == -EINPROGRESS)
+		hook(c);
 	/* It waits without callbacks. If the peer resets it meanwhile, nobody can take it. */
-	if (ret == -EAGAIN && left)
+	if ((ret == -EAGAIN || ret == -EINPROGRESS) && left)
 		return BUSY_DELAY;
 	if (ret)
 		refuse(l, reason);
 	else
-		c->sock = NULL;
+		i->sock = NULL;
 	return 0;
+}
+
+/* Strangers shall not cost the time of all others whenever they say something. */
+static bool is_due(struct pending_conn *c)
+{
+	return xchg(&c->spoke, 0) || time_after_eq(jiffies, c->next);
 }
 
 static void serve_pending(struct srn_raw_listener *l)
@@ -158,11 +191,15 @@ static void serve_pending(struct srn_raw_listener *l)
 
 	srn_acceptor_run(&l->acceptor, add_pending);
 	list_for_each_entry_safe(c, next, &l->pending, node) {
-		again = serve(l, c);
-		if (again)
-			delay = min_not_zero(delay, again);
-		else
-			drop_pending(l, c);
+		if (is_due(c)) {
+			again = serve(l, c);
+			if (!again) {
+				drop_pending(l, c);
+				continue;
+			}
+			c->next = jiffies + again;
+		}
+		delay = min_not_zero(delay, time_before(jiffies, c->next) ? c->next - jiffies : 1);
 	}
 	/* It may be queued for an earlier time already. */
 	if (delay)
@@ -246,7 +283,7 @@ static void get_listener(struct work_struct *work)
 /* @work lies on the stack of the caller, who waits for it. */
 static void run_by_worker(struct work_struct *work)
 {
-	queue_work(srn_wq, work);
+	queue_work(srn_accept_wq, work);
 	flush_work(work);
 	destroy_work_on_stack(work);
 }
@@ -282,7 +319,7 @@ static void close_listener(struct srn_raw_listener *l)
 	WRITE_ONCE(l->closing, true);
 	srn_acceptor_close(&l->acceptor);
 	list_for_each_entry(c, &l->pending, node)
-		srn_sock_unhook(c->sock->sk);
+		srn_sock_unhook(c->initiator.sock->sk);
 	/* A connection may have queued it meanwhile. */
 	cancel_delayed_work_sync(&l->acceptor.work);
 	drop_all_pending(l);

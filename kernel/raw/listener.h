@@ -8,18 +8,28 @@
 #include "../device/device.h"
 #include "../stream/address.h"
 #include "../stream/handshake.h"
+#include "../wire/bring_up.h"
 
 struct srn_raw_listener;
 
+/* Who has connected, and whom no queue pair has taken yet. */
+struct srn_raw_initiator {
+	struct socket *sock;
+	struct srn_handshake request;
+	struct srn_handshake proof;	/* has room once it was asked for, see proof.h */
+	u8 expected[SRN_BRING_UP_PROOF];	/* what @proof has to be */
+};
+
 /*
- * Offers a connected socket without callbacks, which has made its request, to the queue pair that
- * is meant. Process context; sleeps. Return: 0, the socket is the queue pair's now; -EAGAIN,
- * nothing has happened, because a process uses the queue pair right now; -ECONNREFUSED, the socket
- * is to be reset; @reason says why, or is NULL if the queue pair is not there yet, or has just
- * ended.
+ * Offers an initiator, which has made its request, to the queue pair that is meant. Its socket has
+ * no callbacks meanwhile. Process context; sleeps. Return: 0, the socket is the queue pair's now;
+ * -EAGAIN, nothing has happened, because a process uses the queue pair right now; -EINPROGRESS, the
+ * initiator was asked for its proof, and is to be offered again when that has come; -ECONNREFUSED,
+ * the socket is to be reset; @reason says why, or is NULL if the queue pair is not there yet, or
+ * has just ended.
  */
-typedef int (*srn_raw_offer)(struct srn_device *dev, struct socket *sock,
-			     const struct srn_handshake *request, const char **reason);
+typedef int (*srn_raw_offer)(struct srn_device *dev, struct srn_raw_initiator *initiator,
+			     const char **reason);
 
 struct srn_raw_listener *srn_raw_listener_get(struct srn_device *dev,
 					      const union srn_address *address,

@@ -14,7 +14,7 @@
  *
  *	WAITING		for the other end, or for the time of the next attempt
  *	CONNECTING	SYN sent
- *	WAIT_REPLY	request sent
+ *	WAIT_REPLY	request sent, perhaps a second one with a proof
  *	ESTABLISHED	the socket belongs to the queue pair's stream
  *	ENDED		the queue pair has let go of it
  *
@@ -36,6 +36,7 @@
 #include "../qp/qp.h"
 #include "../stream/address.h"
 #include "../stream/handshake.h"
+#include "../wire/bring_up.h"
 
 #define SRN_MAX_PSN	0xffffff
 
@@ -75,6 +76,8 @@ struct srn_raw {
 	bool rts;			/* the program has gone to RTS, so it may send */
 	struct socket *sock;		/* while CONNECTING or in WAIT_REPLY */
 	struct srn_handshake reply;	/* as it comes in WAIT_REPLY */
+	bool proof_due;			/* we have asked for a challenge, see proof.h */
+	u8 request[SRN_BRING_UP_PROVEN];	/* private data of our first request */
 	unsigned long deadline;		/* of CONNECTING or WAIT_REPLY, in jiffies */
 	bool crc;			/* our frame asks for CRC */
 	bool markers;			/* our frame asks for markers */

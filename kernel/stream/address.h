@@ -26,4 +26,9 @@ static inline void srn_address_set_port(union srn_address *a, u16 port)
 	a->in.sin_port = htons(port);
 }
 
+static inline __be16 srn_address_port(const union srn_address *a)
+{
+	return a->in.sin_port;
+}
+
 #endif /* SRN_ADDRESS_H */

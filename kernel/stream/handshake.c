@@ -98,7 +98,7 @@ const char *srn_handshake_no_request(int ret)
 
 /**
  * srn_handshake_send - send our set-up frame
- * @sock: connected socket, on which nothing was sent before, so there is room
+ * @sock: connected socket, on which nothing was sent before but such frames, so there is room
  * @frame: what to say
  * @data: private data
  * @len: its length

@@ -18,6 +18,7 @@
 #include "../device/abi.h"
 #include "../device/netns.h"
 #include "../device/pd.h"
+#include "../device/secret.h"
 #include "../device/settings.h"
 #include "../device/ucontext.h"
 #include "../memory/mr.h"
@@ -110,6 +111,8 @@ static void let_go(struct srn_device *dev)
 	free_table(&dev->mems);
 	free_table(&dev->requests);
 	WARN_ON(!hash_empty(dev->reporters));
+	WARN_ON(memchr_inv(dev->recent_mems, 0, sizeof(dev->recent_mems)));
+	srn_secret_set(dev, NULL, 0);
 	srn_netns_leave(dev);
 	srn_counters_free(dev->counters);
 	dev_put(dev->netdev);

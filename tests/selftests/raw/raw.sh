@@ -120,6 +120,35 @@ off()
 		log_has "RTR: the link's setting raw/port is 0"
 }
 
+# secrets OF_A OF_B: empty ones are none.
+secrets()
+{
+	echo "$1" > /sys/class/infiniband/srna/raw/secret && echo "$2" > /sys/class/infiniband/srnb/raw/secret
+}
+
+# Of two GIDs the lower one connects: srna.
+pingpong_with_secrets()
+{
+	secrets "$1" "$2" && try_pair 18515 in_b ibv_rc_pingpong -d srnb -g 0 -c -n 50 -- \
+		in_a ibv_rc_pingpong -d srna -g 0 -c -n 50 "$B4"
+}
+
+# no_pingpong_with_secrets OF_A OF_B REASON: nobody connects, and the log has the reason.
+no_pingpong_with_secrets()
+{
+	local status=0
+	dmesg -C
+	secrets "$1" "$2" || return
+	in_b timeout -k 2 $((60 * SLOW)) ibv_rc_pingpong -d srnb -g 0 > /tmp/secret.log 2>&1 &
+	wait_listening 18515 &&
+		fails_by_itself in_a timeout -k 2 $((50 * SLOW)) ibv_rc_pingpong -d srna -g 0 "$B4" || status=1
+	kill "$(pidof ibv_rc_pingpong)" 2> /dev/null
+	wait $! 2> /dev/null
+	((status == 0)) && log_has "$3"
+}
+
+ONE_SECRET='known by these two hosts' OTHER_SECRET='known by somebody else'
+
 # in_each_state COMMAND…: while a process has queue pairs in each state; in the end it is gone.
 in_each_state()
 {
@@ -151,6 +180,14 @@ run_check "GID 0 is the primary address" gid_0_is_the_primary_address
 run_check "GID 0 stays without an IPv4 address" gid_0_stays_without_ipv4
 run_check "it has no tentative address" gid_is_not_tentative
 pingpong_over_ipv6
+run_check "both links have a secret" pingpong_with_secrets "$ONE_SECRET" "$ONE_SECRET"
+run_check "they have different ones" no_pingpong_with_secrets "$ONE_SECRET" "$OTHER_SECRET" \
+	"its peer does not know the link's secret"
+run_check "the end that connects has none" no_pingpong_with_secrets '' "$ONE_SECRET" \
+	"it does not know of the link's secret"
+run_check "the end that waits has none" no_pingpong_with_secrets "$ONE_SECRET" '' \
+	"it has a secret, and the link has none"
+run_check "none has a secret any more" pingpong_with_secrets '' ''
 chmod +x raw_test
 SRN_RAW_DEVICE=srn0 run_gtest ./raw_test 200 '*'
 run_check "turned off, it is refused" off

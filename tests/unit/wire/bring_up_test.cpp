@@ -24,7 +24,7 @@ srn_bring_up example() {
 
 byte_vector encode(const srn_bring_up& b) {
     byte_vector out(SRN_BRING_UP_LEN, 0xaa);
-    srn_bring_up_put(out.data(), &b);
+    EXPECT_EQ(srn_bring_up_put(out.data(), &b), SRN_BRING_UP_LEN);
     return out;
 }
 
@@ -55,6 +55,45 @@ TEST(BringUp, TellsThatItAnswers) {
     EXPECT_TRUE(got.answers);
     ASSERT_EQ(decode(literal, &got), 0);
     EXPECT_FALSE(got.answers);
+}
+
+srn_bring_up with_nonce() {
+    srn_bring_up b = example();
+    b.has_nonce = true;
+    for (std::uint8_t i = 0; i < SRN_BRING_UP_NONCE; i++)
+        b.nonce[i] = static_cast<std::uint8_t>(0xf0 + i);
+    return b;
+}
+
+TEST(BringUp, NonceFollows) {
+    byte_vector expected = literal;
+    expected[5] = 0x05;
+    for (std::uint8_t i = 0; i < SRN_BRING_UP_NONCE; i++)
+        expected.push_back(static_cast<std::uint8_t>(0xf0 + i));
+    const srn_bring_up b = with_nonce();
+    byte_vector bytes(SRN_BRING_UP_PROVEN, 0xaa);
+    EXPECT_EQ(srn_bring_up_put(bytes.data(), &b), SRN_BRING_UP_PROVEN);
+    EXPECT_EQ(bytes, expected);
+
+    srn_bring_up back{};
+    ASSERT_EQ(decode(bytes, &back), 0);
+    EXPECT_TRUE(back.has_nonce);
+    EXPECT_TRUE(std::equal(back.nonce, back.nonce + SRN_BRING_UP_NONCE, b.nonce));
+    ASSERT_EQ(decode(literal, &back), 0);
+    EXPECT_FALSE(back.has_nonce);
+
+    for (bytes.pop_back(); bytes.size() >= literal.size(); bytes.pop_back())
+        EXPECT_EQ(decode(bytes, &back), -EPROTO) << bytes.size() << " bytes";
+}
+
+TEST(BringUp, ProofFollowsTheNonce) {
+    byte_vector bytes(SRN_BRING_UP_PROVEN + SRN_BRING_UP_PROOF + 1);
+    for (const std::size_t more : {0U, 1U}) {
+        const auto length = static_cast<std::uint32_t>(bytes.size() - 1 + more);
+        EXPECT_EQ(srn_bring_up_get_proof(bytes.data(), length), bytes.data() + SRN_BRING_UP_PROVEN);
+    }
+    EXPECT_EQ(srn_bring_up_get_proof(bytes.data(), SRN_BRING_UP_PROVEN + SRN_BRING_UP_PROOF - 1),
+              nullptr);
 }
 
 TEST(BringUp, UnknownSequenceNumberIsNotTold) {
