@@ -189,7 +189,7 @@ run_check "the end that waits has none" no_pingpong_with_secrets "$ONE_SECRET" '
 	"it has a secret, and the link has none"
 run_check "none has a secret any more" pingpong_with_secrets '' ''
 chmod +x raw_test
-SRN_RAW_DEVICE=srn0 run_gtest ./raw_test 200 '*'
+SRN_RAW_DEVICE=srn0 run_gtest ./raw_test $((250 + ${SRN_RAW_ROUNDS:-0} / 5)) '*'
 run_check "turned off, it is refused" off
 run_check "no port stays open" soon nothing_listens
 for _ in 1 2 3; do
