@@ -196,7 +196,7 @@ static ssize_t secret_show(struct device *device, struct device_attribute *attr,
 	return sysfs_emit(buf, "%s\n", srn_secret_is_set(link_of(device)) ? "set" : "none");
 }
 
-/* What is connected, or about to be, stays. */
+/* What is connected stays. */
 static ssize_t secret_store(struct device *device, struct device_attribute *attr, const char *buf,
 			    size_t count)
 {
@@ -209,6 +209,8 @@ static ssize_t secret_store(struct device *device, struct device_attribute *attr
 	if (ret == -EINVAL)
 		srn_notice(dev, "a secret of %zu bytes is refused: it must have from %d to %d\n",
 			   len, SRN_SECRET_MIN, SRN_SECRET_MAX);
+	else if (ret)
+		srn_notice(dev, "no secret: the kernel's hmac(sha256) gives error %d\n", ret);
 	return ret ?: count;
 }
 

@@ -7,13 +7,12 @@
 #include "conn.h"
 #include "exchange.h"
 #include "peer.h"
-#include "proof.h"
 
 /* The queue pair waits as before. Whoever proves first that it is the peer gets it. */
 static int challenge(struct srn_raw *raw, struct srn_raw_initiator *i)
 {
 	if (srn_handshake_init(&i->proof, GFP_KERNEL) ||
-	    srn_raw_exchange_challenge(raw, i->sock, &i->request, i->expected))
+	    srn_raw_exchange_challenge(raw, i->sock, &i->request, &i->proven))
 		return -ECONNREFUSED;
 	return -EINPROGRESS;
 }
@@ -57,8 +56,10 @@ static const char *not_trusted(struct srn_device *dev, const struct srn_raw_init
 		return b->has_nonce ? "it has a secret, and the link has none" :
 				      "it does not know of the link's secret";
 	proof = srn_handshake_private(&i->proof, &len);
-	return proof && len == SRN_BRING_UP_PROOF && srn_raw_proof_is_same(proof, i->expected) ?
-		       NULL : "it does not know the link's secret";
+	if (proof && len == SRN_BRING_UP_PROOF &&
+	    !srn_raw_proof_check(dev, SRN_RAW_INITIATOR, &i->proven, proof))
+		return NULL;
+	return "it does not know the link's secret";
 }
 
 /**

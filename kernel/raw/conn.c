@@ -91,7 +91,9 @@ static int conn_to_rts(struct srn_conn *conn, const struct ib_qp_attr *attr, int
 		srn_state_open_sends(raw->qp);
 	}
 	raw->delay = SRN_RAW_MIN_DELAY;
-	if (raw->state == SRN_RAW_WAITING || READ_ONCE(raw->gone))
+	if (READ_ONCE(raw->gone))
+		srn_raw_queue(raw, GONE_DELAY);
+	else if (raw->state == SRN_RAW_WAITING)
 		srn_raw_queue(raw, 0);
 	ret = 0;
 out:

@@ -6,7 +6,6 @@
 
 #include "../device/secret.h"
 #include "exchange.h"
-#include "proof.h"
 
 /* Encode our view of the two queue pairs. Return: bytes. */
 static u32 put_pair(const struct srn_raw *raw, bool nonce, u8 *out)
@@ -95,29 +94,25 @@ static int get_ports(struct socket *sock, __be16 *local, __be16 *remote)
  * @raw: bring-up
  * @sock: socket that the request has come from
  * @request: complete request with a nonce
- * @expected: result: what the initiator's proof has to be, %SRN_BRING_UP_PROOF bytes
+ * @proven: result: what the initiator's proof has to be about
  *
  * Context: process, raw->lock held.
  *
  * Return: 0; -ENOKEY if the link has no secret any more; or another negative errno.
  */
 int srn_raw_exchange_challenge(const struct srn_raw *raw, struct socket *sock,
-			       const struct srn_handshake *request, u8 *expected)
+			       const struct srn_handshake *request,
+			       struct srn_raw_proven *proven)
 {
 	u8 data[SRN_BRING_UP_PROVEN + SRN_BRING_UP_PROOF];
-	struct srn_raw_proven proven;
 	u32 len;
 	int ret;
 
-	put_pair(raw, true, proven.challenge);
-	memcpy(proven.request, srn_handshake_private(request, &len), sizeof(proven.request));
-	ret = get_ports(sock, &proven.responder_port, &proven.initiator_port);
-	if (ret)
-		return ret;
-	memcpy(data, proven.challenge, sizeof(proven.challenge));
-	ret = srn_raw_proof_make(raw->dev, SRN_RAW_RESPONDER, &proven,
-				 data + SRN_BRING_UP_PROVEN) ?:
-	      srn_raw_proof_make(raw->dev, SRN_RAW_INITIATOR, &proven, expected);
+	put_pair(raw, true, proven->challenge);
+	memcpy(proven->request, srn_handshake_private(request, &len), sizeof(proven->request));
+	memcpy(data, proven->challenge, sizeof(proven->challenge));
+	ret = get_ports(sock, &proven->responder_port, &proven->initiator_port) ?:
+	      srn_raw_proof_make(raw->dev, SRN_RAW_RESPONDER, proven, data + SRN_BRING_UP_PROVEN);
 	return ret ?: send_frame(raw, sock, true, raw->crc, data, sizeof(data));
 }
 
@@ -133,8 +128,8 @@ int srn_raw_exchange_challenge(const struct srn_raw *raw, struct socket *sock,
 int srn_raw_exchange_prove(struct srn_raw *raw)
 {
 	static const struct srn_mpa_frame frame = { .revision = 2 };
-	struct srn_raw_proven proven;
 	u8 proof[SRN_BRING_UP_PROOF];
+	struct srn_raw_proven proven;
 	const u8 *reply, *theirs;
 	u32 len;
 	int ret;
@@ -146,12 +141,8 @@ int srn_raw_exchange_prove(struct srn_raw *raw)
 	memcpy(proven.request, raw->request, sizeof(proven.request));
 	memcpy(proven.challenge, reply, sizeof(proven.challenge));
 	ret = get_ports(raw->sock, &proven.initiator_port, &proven.responder_port) ?:
-	      srn_raw_proof_make(raw->dev, SRN_RAW_RESPONDER, &proven, proof);
-	if (ret)
-		return ret;
-	if (!srn_raw_proof_is_same(theirs, proof))
-		return -EACCES;
-	ret = srn_raw_proof_make(raw->dev, SRN_RAW_INITIATOR, &proven, proof);
+	      srn_raw_proof_check(raw->dev, SRN_RAW_RESPONDER, &proven, theirs) ?:
+	      srn_raw_proof_make(raw->dev, SRN_RAW_INITIATOR, &proven, proof);
 	return ret ?: srn_handshake_send(raw->sock, &frame, proof, sizeof(proof));
 }
 

@@ -8,7 +8,7 @@
 #include "../device/device.h"
 #include "../stream/address.h"
 #include "../stream/handshake.h"
-#include "../wire/bring_up.h"
+#include "proof.h"
 
 struct srn_raw_listener;
 
@@ -17,7 +17,7 @@ struct srn_raw_initiator {
 	struct socket *sock;
 	struct srn_handshake request;
 	struct srn_handshake proof;	/* has room once it was asked for, see proof.h */
-	u8 expected[SRN_BRING_UP_PROOF];	/* what @proof has to be */
+	struct srn_raw_proven proven;	/* what @proof has to be about */
 };
 
 /*

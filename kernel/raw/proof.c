@@ -32,15 +32,24 @@ int srn_raw_proof_make(struct srn_device *dev, enum srn_raw_prover who,
 }
 
 /**
- * srn_raw_proof_is_same - compare proofs in a time that tells nothing of them
- * @proof: what the peer has sent
- * @expected: what it should be
+ * srn_raw_proof_check - does an end know the secret that the link has now?
+ * @dev: link
+ * @who: which end
+ * @proven: what the proof has to be about
+ * @proof: what it has sent, %SRN_BRING_UP_PROOF bytes
  *
- * Context: any.
+ * Context: process.
  *
- * Return: true if they are the same.
+ * Return: 0; -EACCES if it does not; or as srn_secret_mac().
  */
-bool srn_raw_proof_is_same(const u8 *proof, const u8 *expected)
+int srn_raw_proof_check(struct srn_device *dev, enum srn_raw_prover who,
+			const struct srn_raw_proven *proven, const u8 *proof)
 {
-	return !crypto_memneq(proof, expected, SRN_BRING_UP_PROOF);
+	u8 expected[SRN_BRING_UP_PROOF];
+	int ret = srn_raw_proof_make(dev, who, proven, expected);
+
+	if (ret)
+		return ret;
+	/* How long it takes tells nothing of where they differ. */
+	return crypto_memneq(proof, expected, sizeof(expected)) ? -EACCES : 0;
 }

@@ -30,6 +30,7 @@ struct srn_raw_proven {
 
 int srn_raw_proof_make(struct srn_device *dev, enum srn_raw_prover who,
 		       const struct srn_raw_proven *proven, u8 *proof);
-bool srn_raw_proof_is_same(const u8 *proof, const u8 *expected);
+int srn_raw_proof_check(struct srn_device *dev, enum srn_raw_prover who,
+			const struct srn_raw_proven *proven, const u8 *proof);
 
 #endif /* SRN_RAW_PROOF_H */

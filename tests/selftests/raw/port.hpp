@@ -9,12 +9,11 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "descriptor.hpp"
 #include "end.hpp"
@@ -32,9 +31,11 @@ inline sockaddr_in port_of(const device& dev) {
     return port;
 }
 
-/// A stranger's connection to the port of the link.
+/// A stranger's connection to the port of the link, or of the link to a stranger.
 class stranger {
 public:
+    explicit stranger(int socket) : socket_(socket), connected_(true) {}
+
     explicit stranger(const device& dev) {
         const sockaddr_in to = port_of(dev);
         connected_ =
@@ -43,13 +44,10 @@ public:
 
     bool connected() const { return connected_; }
 
-    /// Its own port.
-    std::uint16_t port() const {
-        sockaddr_in own{};
-        socklen_t size = sizeof own;
-        ::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&own), &size);
-        return ntohs(own.sin_port);
-    }
+    /// This end's port.
+    std::uint16_t port() const { return port_by(::getsockname); }
+    /// The other end's port.
+    std::uint16_t peer_port() const { return port_by(::getpeername); }
 
     void say(std::string_view text) const {
         (void)::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -75,6 +73,13 @@ public:
     }
 
 private:
+    std::uint16_t port_by(int (*get_name)(int, sockaddr*, socklen_t*)) const {
+        sockaddr_in name{};
+        socklen_t size = sizeof name;
+        (void)get_name(socket_.get(), reinterpret_cast<sockaddr*>(&name), &size);
+        return ntohs(name.sin_port);
+    }
+
     /// Returns 0 or -1 at the end of the connection, and 1 or more otherwise. Throws if nothing
     /// happens.
     ssize_t read(char* out, std::size_t size, std::chrono::seconds limit) const {
@@ -101,20 +106,15 @@ public:
             throw std::runtime_error("cannot listen at the port");
     }
 
-    /// Takes the next connection, reads its request and says this. Returns whether one came.
-    bool answer(std::string_view text, std::chrono::milliseconds limit) {
+    /// The next connection, or none within the time.
+    std::optional<stranger> next(std::chrono::milliseconds limit) const {
         pollfd waits{.fd = listener_.get(), .events = POLLIN, .revents = 0};
-        if (::poll(&waits, 1, static_cast<int>(limit.count())) != 1) return false;
-        const int guest = guests_.emplace_back(::accept(listener_.get(), nullptr, nullptr)).get();
-        std::array<char, 76> request{};
-        (void)::recv(guest, request.data(), request.size(), MSG_WAITALL);
-        (void)::send(guest, text.data(), text.size(), MSG_NOSIGNAL);
-        return true;
+        if (::poll(&waits, 1, static_cast<int>(limit.count())) != 1) return std::nullopt;
+        return stranger(::accept(listener_.get(), nullptr, nullptr));
     }
 
 private:
     descriptor listener_{::socket(AF_INET, SOCK_STREAM, 0)};
-    std::vector<descriptor> guests_;
 };
 
 }  // namespace by_hand

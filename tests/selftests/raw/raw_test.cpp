@@ -511,13 +511,18 @@ std::vector<std::string> sayings(const end& waits, const device& dev) {
 TEST_F(Raw, RepliesThatAreNone) {
     const std::string key = "MPA ID Rep Frame";
     impostor there(dev);
+    std::vector<std::optional<stranger>> kept;
     end a(dev);
     ASSERT_EQ(a.to_init(), 0);
     // Of the numbers of one link the lower one connects.
     ASSERT_EQ(a.to_rtr(0xffffff, 7), 0);
     for (const std::string& reply : {key.substr(0, 9), "GET / HTTP/1.0\r\n\r\n"s,
-                                     key + "\x50\x02\x00\x04\x80\x10\x80\x10"s, ""s})
-        EXPECT_TRUE(there.answer(reply, 20s)) << reply;
+                                     key + "\x50\x02\x00\x04\x80\x10\x80\x10"s, ""s}) {
+        kept.push_back(there.next(20s));
+        ASSERT_TRUE(kept.back()) << reply;
+        EXPECT_EQ(kept.back()->hear(80, 10s).size(), 80U);
+        kept.back()->say(reply);
+    }
 }
 
 // Whoever comes to the port for nothing is counted, also if it says nothing, or goes.

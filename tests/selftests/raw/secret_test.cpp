@@ -141,6 +141,12 @@ protected:
         return reply.size() > head ? reply.substr(head) : "";
     }
 
+    /// The private data of the request that the link makes.
+    static std::string request_of(const stranger& s) {
+        const std::size_t head = frame_size + enhanced_size;
+        return s.hear(head + proven_size, 10s).substr(head);
+    }
+
     device dev;
     std::unique_ptr<end> low = std::make_unique<end>(dev, 0x1111),
                          high = std::make_unique<end>(dev, 0x2222);
@@ -178,7 +184,7 @@ TEST_F(Secret, ConnectedToItself) {
     expect_send(*low, *low);
 }
 
-// An initiator that is no softrnic, but goes by the documents. It sends each byte by itself.
+// An initiator that is no softrnic, but goes by the documents. It sends its proof in pieces.
 TEST_F(Secret, AsDocumented) {
     const link_secret secret(dev, the_secret);
     wait_for_low();
@@ -193,10 +199,10 @@ TEST_F(Secret, AsDocumented) {
     EXPECT_EQ(reply.substr(0, proven_size), expected);
     EXPECT_EQ(reply.substr(proven_size),
               proof_of(prover::responder, the_secret, request, reply, peer.port()));
-    EXPECT_FALSE(dev.event(1s)) << "connected without a proof";
-    for (const char byte :
-         proof_frame(proof_of(prover::initiator, the_secret, request, reply, peer.port())))
-        peer.say({&byte, 1});
+    EXPECT_FALSE(dev.event(0s)) << "connected without a proof";
+    const std::string proof =
+        proof_frame(proof_of(prover::initiator, the_secret, request, reply, peer.port()));
+    for (std::size_t at = 0; at < proof.size(); at += 13) peer.say(proof.substr(at, 13));
     expected.resize(proven_size - nonce_size);
     expected[5] = 0x02;
     EXPECT_EQ(peer.hear(frame_size + enhanced_size + expected.size(), 10s)
@@ -272,31 +278,75 @@ TEST_F(Secret, SilenceKeepsNobodyOut) {
     expect_send(*low, *high);
 }
 
+// The port stays open for another queue pair, which has a lower number for its peer.
 TEST_F(Secret, ResetBeforeTheProof) {
     const link_secret secret(dev, the_secret);
-    wait_for_low();
-    const stranger peer(dev);
-    const std::string request = request_data(nonce);
-    const std::string reply = challenge(peer, request);
-    ASSERT_EQ(reply.size(), proven_size + proof_size);
-    ASSERT_EQ(high->reset(), 0);
-    peer.say(proof_frame(proof_of(prover::initiator, the_secret, request, reply, peer.port())));
-    EXPECT_TRUE(peer.is_closed(10s));
-    ASSERT_EQ(high->to_init(), 0);
+    end other(dev);
+    ASSERT_EQ(other.to_init(), 0);
+    ASSERT_EQ(other.to_rtr(1, 7), 0);
+    for (const std::uint32_t psn : {low->psn(), low->psn() + 1}) {
+        wait_for_low();
+        const stranger peer(dev);
+        const std::string request = request_data(nonce);
+        const std::string reply = challenge(peer, request);
+        ASSERT_EQ(reply.size(), proven_size + proof_size);
+        ASSERT_EQ(high->reset(), 0);
+        if (psn != low->psn()) {
+            // It waits again, but for somebody else.
+            ASSERT_EQ(high->to_init(), 0);
+            ASSERT_EQ(high->to_rtr(low->number(), psn), 0);
+        }
+        peer.say(proof_frame(proof_of(prover::initiator, the_secret, request, reply, peer.port())));
+        EXPECT_TRUE(peer.is_closed(10s));
+        ASSERT_EQ(high->reset(), 0);
+        ASSERT_EQ(high->to_init(), 0);
+    }
+    EXPECT_FALSE(dev.event(0s)) << "somebody has connected";
     wait_for_low();
     expect_real_peers();
 }
 
-// The one that connects does not take who cannot prove it, and goes on to try.
+// The secret of the time when the proof comes counts.
+TEST_F(Secret, AnotherSecretBeforeTheProof) {
+    const link_secret secret(dev, the_secret);
+    wait_for_low();
+    const std::string request = request_data(nonce);
+    for (const std::string& next : {"another secret of this link"s, ""s}) {
+        const link_secret first(dev, the_secret);
+        const stranger peer(dev);
+        const std::string reply = challenge(peer, request);
+        ASSERT_EQ(reply.size(), proven_size + proof_size);
+        ASSERT_TRUE(secret_file(dev).set(next));
+        peer.say(proof_frame(proof_of(prover::initiator, the_secret, request, reply, peer.port())));
+        EXPECT_TRUE(peer.is_closed(10s));
+    }
+    EXPECT_FALSE(dev.event(0s)) << "somebody has connected";
+    expect_real_peers();
+}
+
+// The one that connects proves nothing to who cannot prove it first, and goes on to try.
 TEST_F(Secret, ResponderThatDoesNotKnowIt) {
     const link_secret secret(dev, the_secret);
     impostor there(dev);
     ASSERT_EQ(low->to_rtr(high->number(), high->psn()), 0);
+    const std::string said = pair_data(dev, *high, *low, nonce);
     for (const std::string& data :
-         {pair_data(dev, *high, *low, ""), pair_data(dev, *high, *low, nonce),
-          pair_data(dev, *high, *low, nonce) + std::string(proof_size - 1, 'x'),
-          pair_data(dev, *high, *low, nonce) + std::string(proof_size, 'x'), ""s})
-        EXPECT_TRUE(there.answer(enhanced_frame("Rep", data), 20s));
+         {pair_data(dev, *high, *low, ""), said, said + std::string(proof_size - 1, 'x'),
+          said + std::string(proof_size, 'x'), ""s}) {
+        const auto guest = there.next(20s);
+        ASSERT_TRUE(guest);
+        guest->say(enhanced_frame("Rep", data));
+        EXPECT_EQ(request_of(*guest).size(), proven_size);
+        EXPECT_TRUE(guest->is_closed(10s)) << data.size() << " bytes";
+    }
+    const auto guest = there.next(20s);
+    ASSERT_TRUE(guest);
+    const std::string request = request_of(*guest);
+    guest->say(enhanced_frame(
+        "Rep", said + proof_of(prover::responder, the_secret, request, said, guest->peer_port())));
+    EXPECT_EQ(
+        guest->hear(frame_size + proof_size, 10s),
+        proof_frame(proof_of(prover::initiator, the_secret, request, said, guest->peer_port())));
     EXPECT_FALSE(dev.event(0s)) << "it has connected";
 }
 
