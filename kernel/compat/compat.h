@@ -60,6 +60,14 @@ static inline void srn_compat_sock_use_task_frag(struct sock *sk, bool use)
 #endif
 }
 
+/* Since 6.11 a device says whose its name is, and udev renames none that a user has named. */
+static inline void srn_compat_name_is_users(struct ib_device *ibdev)
+{
+#ifdef SRN_HAVE_NAME_ASSIGNED_BY_USER
+	ib_mark_name_assigned_by_user(ibdev);
+#endif
+}
+
 bool srn_compat_sock_hold_net(struct sock *sk);
 int srn_compat_send_page(struct sock *sk, struct page *page, size_t offset, size_t size, int flags);
 void srn_compat_set_gid_tag(struct net_device *netdev, union ib_gid *gid);

@@ -48,6 +48,7 @@ static int modify_to_reset(struct srn_qp *qp)
 		WRITE_ONCE(qp->peer_closed, false);
 		qp->end_event = 0;
 		WRITE_ONCE(qp->access, SRN_MEM_REMOTE_ACCESS);
+		WRITE_ONCE(qp->rate_limit, 0);
 	}
 	spin_unlock(&qp->state_lock);
 	if (ok)
@@ -180,17 +181,22 @@ static bool is_bring_up(const struct ib_qp_attr *attr, int mask)
 	       mask & (IB_QP_AV | IB_QP_DEST_QPN);
 }
 
-/* The peer may be there at once, so the access flags are changed first. */
+/* The peer may be there at once, so the access flags and the rate are changed first. */
 static int bring_up(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
-	u32 access = READ_ONCE(qp->access);
+	u32 access = READ_ONCE(qp->access), rate = READ_ONCE(qp->rate_limit);
 	int ret;
 
 	if (mask & IB_QP_ACCESS_FLAGS)
 		modify_access(qp, attr, mask);
+	if (mask & IB_QP_RATE_LIMIT)
+		modify_rate(qp, attr->rate_limit);
 	ret = qp->dev->bring_up(qp, attr, mask);
-	if (ret)
-		WRITE_ONCE(qp->access, access);
+	if (!ret)
+		return 0;
+	WRITE_ONCE(qp->access, access);
+	if (mask & IB_QP_RATE_LIMIT)
+		modify_rate(qp, rate);
 	return ret;
 }
 

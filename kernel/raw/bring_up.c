@@ -93,7 +93,7 @@ int srn_raw_bring_up(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
 		goto out;
 	ret = -EINVAL;
 	reason = "an attribute is missing, or has no place there";
-	if (!ib_modify_qp_is_ok(IB_QPS_INIT, IB_QPS_RTR, IB_QPT_RC, mask))
+	if (!ib_modify_qp_is_ok(IB_QPS_INIT, IB_QPS_RTR, IB_QPT_RC, mask & ~IB_QP_RATE_LIMIT))
 		goto out;
 	raw = srn_raw_alloc(qp, &srn_raw_conn_ops, srn_raw_progress);
 	if (!raw)

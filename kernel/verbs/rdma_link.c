@@ -10,6 +10,7 @@
 #include <rdma/iw_portmap.h>
 #include <rdma/rdma_netlink.h>
 
+#include "../compat/compat.h"
 #include "../device/settings.h"
 #include "../uapi/softrnic-abi.h"
 #include "gid.h"
@@ -60,7 +61,7 @@ static void complete_link(struct net_device *netdev)
 	srn_ib_device_update_gid(dev);
 	rtnl_unlock();
 	if (srn_settings_register(dev))
-		pr_notice("softrnic: %s: no memory to show the setting raw/port\n", netdev->name);
+		pr_notice("softrnic: %s: no memory to show the settings in raw/\n", netdev->name);
 	/* An address may have come before anybody could be told. */
 	srn_gid_check(dev, 0);
 	ib_device_put(&dev->ibdev);
@@ -82,6 +83,7 @@ static int add_link(const char *name, struct net_device *netdev, const struct ne
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	*net = dev->net;
+	srn_compat_name_is_users(&dev->ibdev);
 	ret = srn_ib_device_register(dev, name);
 	if (!ret)
 		return 0;

@@ -103,6 +103,21 @@ udev_renames()
 	return "$status"
 }
 
+# rdma-core's own rule leaves a name alone that a user has given, if the kernel tells it so.
+rule_leaves_the_name()
+{
+	rm -f /etc/udev/rules.d/60-renames.rules
+	/lib/systemd/systemd-udevd --daemon && soon test -e /run/udev/control &&
+		rdma link add srnu type softrnic netdev d0 && wait_until 20 exists srnu &&
+		udevadm trigger --action=add --subsystem-match=infiniband --settle &&
+		udevadm settle && exists srnu
+	local status=$?
+	rdma link show
+	softrnicctl del "$(rdma link show | sed -n 's|^link \([^/]*\)/1 .* netdev d0 *$|\1|p')"
+	udevadm control --exit
+	return "$status"
+}
+
 test_links()
 {
 	run_check "add loads the module and adds" adds_and_loads || finish
@@ -128,6 +143,12 @@ test_links()
 	run_check "del is for root" exits 4 not_root softrnicctl del srn0
 	run_check "what was refused has changed nothing" only_srn0
 	run_check "a name is kept although udev renames" udev_renames
+	if grep -qs user-assigned /usr/lib/udev/rdma_rename; then
+		run_check "rdma-core's rule leaves a name alone that a user has given" rule_leaves_the_name
+	else
+		skip "rdma-core's rule leaves a name alone that a user has given" \
+			"rdma-core before 53 renames all"
+	fi
 }
 
 only_srn0()

@@ -142,6 +142,30 @@ TEST_F(Raw, WhatCannotBeIsRefused) {
     EXPECT_EQ(a.post(IBV_WR_SEND, 1), EINVAL) << "in RTR";
 }
 
+// A limit of the rate keeps a queue pair from the path inside the host. RESET takes it away.
+TEST_F(Raw, RateOfTheFirstStep) {
+    const support::kernel_setting within_the_host(
+        "/sys/class/infiniband/"s + dev.name() + "/mpa/same_host", "netns");
+    const std::uint64_t before = dev.counter("connections_same_host");
+    end a(dev), b(dev);
+    for (const std::uint32_t limit : {1000000U, 0U}) {
+        for (end* e : {&a, &b}) ASSERT_EQ(e->to_init(), 0);
+        ibv_qp_attr attr = a.rtr(b.number(), b.psn());
+        attr.rate_limit = limit;
+        ASSERT_EQ(a.modify(attr, end::rtr_mask | (limit != 0 ? IBV_QP_RATE_LIMIT : 0)), 0);
+        ASSERT_EQ(b.to_rtr(a.number(), a.psn()), 0);
+        for (end* e : {&a, &b}) ASSERT_EQ(e->to_rts(), 0);
+        expect_send(a, b);
+        expect_send(b, a);
+        // Both ends go there a little later than they agree on it.
+        const std::uint64_t expected = before + (limit != 0 ? 0 : 2);
+        for (int i = 0; i < 100 && dev.counter("connections_same_host") != expected; i++)
+            std::this_thread::sleep_for(50ms);
+        EXPECT_EQ(dev.counter("connections_same_host"), expected);
+        for (end* e : {&a, &b}) ASSERT_EQ(e->reset(), 0);
+    }
+}
+
 TEST_F(Raw, SendsCannotBePaused) {
     end a(dev), b(dev);
     ASSERT_NO_FATAL_FAILURE(bring_up(a, b));
