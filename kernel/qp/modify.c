@@ -181,23 +181,20 @@ static bool is_bring_up(const struct ib_qp_attr *attr, int mask)
 	       mask & (IB_QP_AV | IB_QP_DEST_QPN);
 }
 
-/* The peer may be there at once, so the access flags and the rate are changed first. */
-static int bring_up(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
+/**
+ * srn_modify_flags - change access flags and rate
+ * @qp: queue pair
+ * @attr: values
+ * @mask: which of them
+ *
+ * Context: process, conn_mutex not held; sleeps.
+ */
+void srn_modify_flags(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
-	u32 access = READ_ONCE(qp->access), rate = READ_ONCE(qp->rate_limit);
-	int ret;
-
 	if (mask & IB_QP_ACCESS_FLAGS)
 		modify_access(qp, attr, mask);
 	if (mask & IB_QP_RATE_LIMIT)
 		modify_rate(qp, attr->rate_limit);
-	ret = qp->dev->bring_up(qp, attr, mask);
-	if (!ret)
-		return 0;
-	WRITE_ONCE(qp->access, access);
-	if (mask & IB_QP_RATE_LIMIT)
-		modify_rate(qp, rate);
-	return ret;
 }
 
 /**
@@ -224,15 +221,12 @@ int srn_modify_apply(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
 	if (mask & IB_QP_PORT && attr->port_num != 1)
 		return -EINVAL;
 	if (is_bring_up(attr, mask))
-		return bring_up(qp, attr, mask);
+		return qp->dev->bring_up(qp, attr, mask);
 	if (mask & IB_QP_STATE) {
 		ret = modify_state(qp, attr, mask);
 		if (ret)
 			return ret;
 	}
-	if (mask & IB_QP_ACCESS_FLAGS)
-		modify_access(qp, attr, mask);
-	if (mask & IB_QP_RATE_LIMIT)
-		modify_rate(qp, attr->rate_limit);
+	srn_modify_flags(qp, attr, mask);
 	return 0;
 }

@@ -8,5 +8,6 @@
 #include "qp.h"
 
 int srn_modify_apply(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask);
+void srn_modify_flags(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask);
 
 #endif /* SRN_MODIFY_H */

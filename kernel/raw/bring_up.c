@@ -5,6 +5,7 @@
 #include <linux/nsproxy.h>
 
 #include "../qp/binding.h"
+#include "../qp/modify.h"
 #include "../qp/state.h"
 #include "accept.h"
 #include "bring_up.h"
@@ -111,6 +112,9 @@ int srn_raw_bring_up(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
 	mutex_lock(&raw->lock.mutex);
 	reason = "it is not in INIT, or rdma_cm connects it";
 	ret = bind_qp(raw);
+	/* It connects only once the lock is free. */
+	if (!ret)
+		srn_modify_flags(qp, attr, mask);
 	if (!ret && raw->state == SRN_RAW_WAITING && (raw->active || raw->self))
 		srn_raw_queue(raw, 0);
 	srn_raw_unlock(raw);

@@ -186,10 +186,16 @@ static void srn_dealloc_driver(struct ib_device *ibdev)
  */
 static int srn_enable_driver(struct ib_device *ibdev)
 {
-	struct srn_device *dev = to_srn_dev(ibdev);
+	struct srn_device *dev = to_srn_dev(ibdev), *other;
+	bool unwanted = !net_eq(dev->net, dev_net(dev->netdev));
 
 	srn_gid_check(dev, 0);
-	if (!net_eq(dev->net, dev_net(dev->netdev)))
+	/* While this one was hidden the network device may have got another link. */
+	other = srn_device_find(dev->netdev);
+	unwanted |= other && other != dev;
+	if (other)
+		ib_device_put(&other->ibdev);
+	if (unwanted)
 		ib_unregister_device_queued(ibdev);
 	return 0;
 }
