@@ -23,7 +23,7 @@ int srn_ucontext_alloc(struct ib_ucontext *ibuc, struct ib_udata *udata)
 	struct srn_uresp_alloc_ctx resp = {
 		.dev_id = dev->id,
 		.max_inline = SRN_MAX_INLINE,
-		.features = SRN_FEATURE_SQ_SILENT,
+		.features = SRN_FEATURE_SQ_SILENT | SRN_FEATURE_QP_GONE,
 		.revision = SRN_ABI_REVISION,
 	};
 	int ret;

@@ -246,8 +246,9 @@ int srn_cq_resize(struct ib_cq *ibcq, unsigned int cqe, struct ib_udata *udata)
 
 	if (!udata)
 		return -EOPNOTSUPP;
-	/* Who does not take the whole response would not find the ring. */
-	if (cqe < 1 || cqe > SRN_MAX_CQE || udata->outlen < sizeof(resp))
+	/* Who does not take all that revision 1 has of the response would not find the ring. */
+	if (cqe < 1 || cqe > SRN_MAX_CQE ||
+	    udata->outlen < offsetofend(struct srn_uresp_resize_cq, cqe_stride))
 		return -EINVAL;
 	uc = rdma_udata_to_drv_context(udata, struct srn_ucontext, ibuc);
 	ret = srn_abi_request(dev, udata, NULL, 0);

@@ -80,7 +80,8 @@ bool srn_doorbell_rearm(struct srn_qp *qp)
 /* Letting the process wait did not pay, or no longer does. Return: false, so it may not wait. */
 static bool end_burst(struct srn_doorbell *d)
 {
-	bool paid = d->batches > 2 * d->wanted;
+	/* PACED_STREAK is no measure of what a burst is worth. */
+	bool paid = d->batches > 2 * min_t(u16, d->wanted, MAX_STREAK);
 
 	/* Earlier bursts that did not pay may have raised it. */
 	if (paid)

@@ -219,6 +219,9 @@ int srn_qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
 	/* Somebody may have failed it once more in between. */
 	flush_work(&qp->end_work);
 	srn_watch_remove(qp);
+	if (qp->map)
+		/* Release: the process sees all that was flushed. */
+		smp_store_release(&qp->ctrl->state, SRN_QP_GONE);
 	srn_connection_exit(qp);
 	free_queues(qp);
 	srn_owner_exit(qp);

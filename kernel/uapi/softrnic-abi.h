@@ -37,7 +37,7 @@
  * The revision goes up with each addition, so that tests find what was before it; programs go by
  * the features.
  */
-#define SRN_ABI_REVISION	3
+#define SRN_ABI_REVISION	4
 
 /* Bytes in revision 1, which does not tell them. */
 #define SRN_QP_CTRL_SIZE_1	256
@@ -68,6 +68,8 @@
 
 /* The kernel counts in srn_qp_ctrl.sq_silent. */
 #define SRN_FEATURE_SQ_SILENT	(1u << 0)
+/* The kernel says SRN_QP_GONE. */
+#define SRN_FEATURE_QP_GONE	(1u << 1)
 
 /* Revision 1 of the provider sends no request. */
 struct srn_ureq_alloc_ctx {
@@ -252,11 +254,17 @@ struct srn_recv_wqe {
  * is refused with EINVAL without a system call; a receive may always be posted.
  * A queue pair of rdma_cm gets there with its connection. One that is brought up
  * by hand gets there with RTS, perhaps before its peer is there.
+ *
+ * SRN_QP_GONE is stored when the queue pair has been destroyed, with release semantics, and nothing
+ * in here changes any more. A process sees it if the device has gone: the core refuses each
+ * doorbell from some moment on, and destroys the queue pair after that. What was posted in between
+ * was flushed if it is in front of sq_cons, or rq_cons, and is forgotten otherwise.
  */
 enum srn_qp_hint {
 	SRN_QP_IDLE = 0,
 	SRN_QP_CONNECTED = 1,
 	SRN_QP_ERROR = 2,
+	SRN_QP_GONE = 3,
 };
 
 /*

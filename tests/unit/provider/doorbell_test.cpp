@@ -2,12 +2,17 @@
 #include <gtest/gtest.h>
 #include <rdma/ib_user_verbs.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "verbs_fixture.hpp"
 
 namespace softrnic::provider {
 namespace {
+
+using namespace std::chrono_literals;
 
 class Doorbell : public test::qp_test {
 protected:
@@ -54,11 +59,68 @@ TEST_F(Doorbell, WorkCountsAsPostedIfTheKernelStaysBusy) {
     EXPECT_EQ(kernel.qp_control().sq_prod, 1U);
 }
 
-TEST_F(Doorbell, ADeviceThatIsGoneIsAnErrorOfTheWholeCall) {
+TEST_F(Doorbell, ADeviceThatIsGoneIsAnErrorOfTheWholeCallWithAnOlderModule) {
+    context_of(kernel.context())->features &= ~std::uint64_t{SRN_FEATURE_QP_GONE};
     kernel.doorbell_errors = {EIO};
     EXPECT_EQ(send(2), EIO);
     EXPECT_EQ(bad_send, &sends[0]);
     EXPECT_EQ(kernel.doorbells.size(), 1U);
+}
+
+/// The device has gone, and so has the queue pair in the kernel.
+class GoneDevice : public Doorbell {
+protected:
+    void SetUp() override {
+        Doorbell::SetUp();
+        control().state = SRN_QP_GONE;
+        kernel.doorbell_errors = {EIO, EIO};
+    }
+
+    srn_qp_ctrl& control() { return kernel.qp_control(); }
+};
+
+TEST_F(GoneDevice, WhatWasFlushedWasPosted) {
+    control().state = SRN_QP_CONNECTED;
+    std::thread destroys([this] {
+        std::this_thread::sleep_for(50ms);
+        control().sq_cons = control().sq_prod;
+        std::atomic_ref(control().state).store(SRN_QP_GONE);
+    });
+    EXPECT_EQ(send(2), 0);
+    destroys.join();
+    EXPECT_EQ(control().sq_prod, 2U);
+}
+
+TEST_F(GoneDevice, WhatWasNotFlushedWasNotPosted) {
+    control().state = SRN_QP_ERROR;
+    std::thread destroys([this] {
+        std::this_thread::sleep_for(50ms);
+        std::atomic_ref(control().state).store(SRN_QP_GONE);
+    });
+    EXPECT_EQ(send(2), EIO);
+    EXPECT_EQ(bad_send, &sends[0]);
+    destroys.join();
+}
+
+TEST_F(GoneDevice, NothingIsPostedAnyMore) {
+    EXPECT_EQ(send(1), EIO);
+    EXPECT_EQ(bad_send, &sends[0]);
+    EXPECT_EQ(control().sq_prod, 0U);
+    EXPECT_TRUE(kernel.doorbells.empty());
+}
+
+TEST_F(GoneDevice, ReceivesAreFlushedOrRefused) {
+    control().rq_kick = SRN_KICK_NOW;
+    control().rq_cons = 1;
+    EXPECT_EQ(receive(1), 0);
+    EXPECT_EQ(receive(1), EIO);
+    kernel.doorbell_errors.clear();
+    control().rq_kick = SRN_KICK_NOT;
+    // The queue of four has no more room than for these, and there will be none.
+    EXPECT_EQ(receive(1), 0);
+    EXPECT_EQ(receive(1), 0);
+    control().rq_cons = 0;
+    EXPECT_EQ(receive(1), EIO);
 }
 
 TEST_F(Doorbell, GoesThroughIoctlOnceWriteIsRefused) {

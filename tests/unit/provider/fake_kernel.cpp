@@ -34,7 +34,7 @@ fake_kernel::fake_kernel() : fd_(::memfd_create("fake-kernel", 0)) {
     context_.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
     context_.context.cmd_fd = fd_;
     context_.context.async_fd = -1;
-    context_.features = SRN_FEATURE_SQ_SILENT;
+    context_.features = SRN_FEATURE_SQ_SILENT | SRN_FEATURE_QP_GONE;
 
     qp.map = {0, area};
     qp.sq_depth = 4;

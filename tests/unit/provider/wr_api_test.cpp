@@ -115,7 +115,18 @@ TEST_F(WrApi, ADeadDeviceIsTold) {
     kernel.doorbell_errors = {EIO};
     start();
     ibv_wr_send(ex);
+    kernel.qp_control().state = SRN_QP_GONE;
     EXPECT_EQ(ibv_wr_complete(ex), EIO);
+}
+
+TEST_F(WrApi, WhatADeadDeviceHasFlushedIsNoError) {
+    kernel.qp_control().sq_kick = SRN_KICK_NOW;
+    kernel.doorbell_errors = {EIO};
+    start();
+    ibv_wr_send(ex);
+    kernel.qp_control().sq_cons = 1;
+    kernel.qp_control().state = SRN_QP_GONE;
+    EXPECT_EQ(ibv_wr_complete(ex), 0);
 }
 
 /// Both ways of posting fill the same entry.

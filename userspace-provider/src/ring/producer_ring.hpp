@@ -68,6 +68,14 @@ public:
         return load_relaxed(at_.prod) - load_relaxed(at_.taken);
     }
 
+    /// The index behind all that was pushed.
+    [[nodiscard]] std::uint32_t end() const noexcept { return prod_; }
+
+    /// Whether the kernel has finished with all in front of an index. Thread-safe.
+    [[nodiscard]] bool consumed(std::uint32_t end) const noexcept {
+        return static_cast<std::int32_t>(load_acquire(at_.cons) - end) >= 0;
+    }
+
 private:
     /// How many of all entries hold no place any more. Acquire: the kernel has finished reading the
     /// slots that this gives back, and completions that were polled are the kernel's to write

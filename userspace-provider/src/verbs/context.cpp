@@ -34,8 +34,9 @@ bool operations_in_place(const device_context& ctx, const verbs_context_ops& our
 int get_context(device_context& ctx, verbs_device& device) noexcept {
     std::uint32_t vectors = 0;
     std::uint64_t core_support = 0;
-    const srn_ureq_alloc_ctx known{
-        .revision = SRN_ABI_REVISION, .reserved = 0, .features = SRN_FEATURE_SQ_SILENT};
+    const srn_ureq_alloc_ctx known{.revision = SRN_ABI_REVISION,
+                                   .reserved = 0,
+                                   .features = SRN_FEATURE_SQ_SILENT | SRN_FEATURE_QP_GONE};
     srn_uresp_alloc_ctx ours{};
 
     uverbs_ioctl<4> call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT);

@@ -25,8 +25,8 @@ class polled_by_number {
 public:
     polled_by_number() noexcept { lock_.disable(); }
 
-    /// The completion queue has no lock, since one thread uses it. Others may still destroy queue
-    /// pairs that complete there. Before first use.
+    /// The completion queue has no lock, since one thread uses it, and that one destroys the queue
+    /// pairs that complete there. Others may still create some. Before first use.
     void guard_itself() noexcept { lock_.enable(); }
 
     /// Takes no lock: a program may create queue pairs from ibv_start_poll() to ibv_end_poll().

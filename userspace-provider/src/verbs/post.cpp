@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // Posting work to a queue pair.
 #include <cerrno>
+#include <cstdint>
 #include <mutex>
 
 #include "verbs/doorbell.hpp"
+#include "verbs/gone.hpp"
 #include "verbs/qp.hpp"
 #include "verbs/send_batch.hpp"
 
@@ -11,8 +13,9 @@ namespace softrnic::provider {
 namespace {
 
 struct posted {
-    int error;      ///< of the request that *bad_wr names; those before it are posted
-    srn_kick kick;  ///< whether the kernel wants to be told
+    int error;          ///< of the request that *bad_wr names; those before it are posted
+    srn_kick kick;      ///< whether the kernel wants to be told
+    std::uint32_t end;  ///< index behind them
 };
 
 posted post_to(send_queue& sq, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
@@ -30,7 +33,8 @@ posted post_to(send_queue& sq, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
         batch.push(wr->send_flags);
         batch.add_bytes(request.listed);
     }
-    return {error, batch.finish(error)};
+    const srn_kick kick = batch.finish(error);
+    return {error, kick, sq.ring.end()};
 }
 
 }  // namespace
@@ -38,7 +42,9 @@ posted post_to(send_queue& sq, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
 int post_send(ibv_qp* base, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
     queue_pair& qp = *qp_of(base);
     const posted result = post_to(qp.sq, wr, bad_wr);
-    if (const int error = ring_for(qp, result.kick)) {
+    const int refused = ring_for(qp, result.kick);
+    if (refused == 0) return result.error;
+    if (const int error = error_of_posted(qp, refused, qp.sq.ring, result.end)) {
         *bad_wr = wr;
         return error;
     }
@@ -51,7 +57,13 @@ int post_recv(ibv_qp* base, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) noexcept {
         *bad_wr = wr;
         return EINVAL;
     }
-    return qp_of(base)->rq.post(wr, bad_wr, [base] { return ring(*base, doorbell::receive); });
+    queue_pair& qp = *qp_of(base);
+    const int error = qp.rq.post(wr, bad_wr, [&qp](std::uint32_t end) {
+        const int refused = ring(qp.qp, doorbell::receive);
+        return refused == 0 ? 0 : error_of_posted(qp, refused, qp.rq.ring, end);
+    });
+    // Nobody makes room any more.
+    return error == ENOMEM && is_gone(qp) ? EIO : error;
 }
 
 }  // namespace softrnic::provider

@@ -23,10 +23,11 @@ struct receive_queue {
     struct posted {
         int error;            ///< of the request that *bad_wr names; those before it are posted
         bool doorbell_asked;  ///< the kernel wants to be told
+        std::uint32_t end;    ///< index behind them
     };
 
     posted post(ibv_recv_wr* wr, ibv_recv_wr** bad_wr) noexcept {
-        posted result{0, false};
+        posted result{0, false, 0};
         bool pushed = false;
         const std::lock_guard guard(lock);
         for (; wr != nullptr; wr = wr->next) {
@@ -39,15 +40,17 @@ struct receive_queue {
             pushed = true;
         }
         if (pushed) result.doorbell_asked = ring.publish() != SRN_KICK_NOT;
+        result.end = ring.end();
         return result;
     }
 
-    /// As a verb: `ring_doorbell` tells the kernel if it wants to be told, and returns an error.
+    /// As a verb: `ring_doorbell` tells the kernel if it wants to be told, of what is in front of
+    /// an index, and returns an error.
     template <class Doorbell>
     int post(ibv_recv_wr* wr, ibv_recv_wr** bad_wr, Doorbell ring_doorbell) noexcept {
         const posted result = post(wr, bad_wr);
         if (result.doorbell_asked) {
-            if (const int error = ring_doorbell()) {
+            if (const int error = ring_doorbell(result.end)) {
                 *bad_wr = wr;
                 return error;
             }

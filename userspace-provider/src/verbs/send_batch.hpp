@@ -19,17 +19,15 @@ class send_batch {
 public:
     explicit send_batch(send_queue& sq) noexcept
         : sq_(&sq),
-          // A hint, to refuse what the kernel would refuse. A QP in error takes requests and
-          // flushes them.
-          idle_(load_relaxed(sq.state) == SRN_QP_IDLE),
+          refused_(refused_in(load_relaxed(sq.state))),
           waiting_bytes_(sq.ring.unseen() == 0 ? 0
                                                : sq.waiting_bytes.load(std::memory_order_relaxed)) {
     }
 
-    /// Why there is no place for another request: EINVAL before the connection, ENOMEM if the queue
-    /// is full, or 0.
+    /// Why there is no place for another request: EINVAL before the connection, EIO if the device
+    /// has gone, ENOMEM if the queue is full, or 0.
     [[nodiscard]] int refusal() const noexcept {
-        if (idle_) return EINVAL;
+        if (refused_ != 0) return refused_;
         return sq_->ring.full() ? ENOMEM : 0;
     }
 
@@ -73,8 +71,15 @@ private:
     static constexpr std::uint32_t lazy_batch = 128;
     static constexpr std::uint64_t lazy_bytes = 512U << 10U;
 
+    /// A hint, to refuse what the kernel would refuse. A QP in error takes requests and flushes
+    /// them.
+    static int refused_in(std::uint32_t state) noexcept {
+        if (state == SRN_QP_IDLE) return EINVAL;
+        return state == SRN_QP_GONE ? EIO : 0;
+    }
+
     send_queue* sq_;
-    bool idle_;
+    int refused_;
     unsigned flags_ = 0;
     std::uint32_t pushed_ = 0;
     std::uint64_t waiting_bytes_;  ///< of requests before these

@@ -77,7 +77,7 @@ int destroy_srq(ibv_srq* base) noexcept {
 }
 
 int post_srq_recv(ibv_srq* base, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) noexcept {
-    return srq_of(base)->queue.post(wr, bad_wr, [base] { return ring(*base); });
+    return srq_of(base)->queue.post(wr, bad_wr, [base](std::uint32_t) { return ring(*base); });
 }
 
 }  // namespace softrnic::provider

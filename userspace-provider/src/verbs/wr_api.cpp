@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstddef>
 
+#include "verbs/gone.hpp"
 #include "verbs/qp.hpp"
 
 namespace softrnic::provider {
@@ -29,9 +30,11 @@ int complete(ibv_qp_ex* base) noexcept {
     const int error = qp.section.error;
     if (error != 0) qp.section.batch->drop();
     const srn_kick kick = qp.section.batch->finish(error);
+    const std::uint32_t end = qp.sq.ring.end();
     qp.sq.lock.unlock();
-    const int ring_error = ring_for(qp, kick);
-    return error != 0 ? error : ring_error;
+    const int refused = ring_for(qp, kick);
+    if (error != 0 || refused == 0) return error;
+    return error_of_posted(qp, refused, qp.sq.ring, end);
 }
 
 void abort(ibv_qp_ex* base) noexcept {
