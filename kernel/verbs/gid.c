@@ -16,6 +16,7 @@
 #include "gid.h"
 
 #define ADDRESS_DELAY	(HZ / 10)
+#define MAX_DELAY	HZ
 
 /* The last place for an address. */
 #define LAST_PLACE	(SRN_GIDS - 2)
@@ -203,6 +204,9 @@ static void gid_work(struct work_struct *work)
 
 	if (!ib_device_try_get(&dev->ibdev))
 		return;
+	WRITE_ONCE(dev->gid_changes_since, 0);
+	if (xchg(&dev->gid_changed_again, 0))
+		srn_gid_check(dev, ADDRESS_DELAY);
 	if (update(dev))
 		ib_dispatch_event(&event);
 	/* Nobody tells when it is known that no other host has an address. */
@@ -256,14 +260,26 @@ void srn_gid_check_later(struct srn_device *dev)
 	queue_delayed_work(srn_wq, &dev->gid_work, HZ);
 }
 
-/* Addresses often come together, and one that goes may still be listed when this is called. */
+/*
+ * Addresses often come together, and one that goes may still be listed when this is called. But the
+ * table does not wait for ever for addresses that change all the time.
+ */
 static void address_changed(struct net_device *netdev)
 {
 	struct srn_device *dev = srn_device_find(netdev);
+	unsigned long since;
 
 	if (!dev)
 		return;
-	srn_gid_check(dev, ADDRESS_DELAY);
+	since = READ_ONCE(dev->gid_changes_since);
+	if (!since) {
+		since = jiffies ?: 1;
+		WRITE_ONCE(dev->gid_changes_since, since);
+	}
+	if (time_before(jiffies, since + MAX_DELAY))
+		srn_gid_check(dev, ADDRESS_DELAY);
+	else
+		WRITE_ONCE(dev->gid_changed_again, 1);
 	ib_device_put(&dev->ibdev);
 }
 

@@ -57,6 +57,25 @@ gids_follow()
 		gid_is srna "$v6" "$V6_A"
 }
 
+# The table does not wait until addresses have ceased to change.
+gids_follow_while_addresses_change()
+{
+	local changer status=0
+	while :; do
+		ip -n a addr add 10.9.0.1/32 dev va
+		sleep 0.02
+		ip -n a addr del 10.9.0.1/32 dev va
+		sleep 0.02
+	done &
+	changer=$!
+	ip -n a addr add 10.0.0.8/24 dev va && soon index_of srna "$V4_LAST" > /dev/null || status=1
+	kill "$changer"
+	wait "$changer" 2> /dev/null
+	ip -n a addr del 10.9.0.1/32 dev va 2> /dev/null
+	ip -n a addr del 10.0.0.8/24 dev va && soon not index_of srna "$V4_LAST" &&
+		((status == 0))
+}
+
 # The first of those that are left takes GID 0, and gives its own place back.
 gid_0_is_the_primary_address()
 {
@@ -178,6 +197,7 @@ run_check "two links in two namespaces" two_namespaces
 run_check "a link on a dummy interface" dummy_link
 run_check "the table of GIDs has the addresses" gids_are_addresses
 run_check "it follows them, each keeps its index" gids_follow
+run_check "also while addresses change all the time" gids_follow_while_addresses_change
 run_check "GID 0 is the primary address" gid_0_is_the_primary_address
 run_check "GID 0 stays without an IPv4 address" gid_0_stays_without_ipv4
 run_check "it has no tentative address" gid_is_not_tentative
