@@ -2,6 +2,7 @@
 /*
  * A socket that listens, and the work that accepts its connections.
  */
+#include <net/inet_connection_sock.h>
 #include <net/tcp_states.h>
 
 #include "../compat/compat.h"
@@ -28,6 +29,15 @@ static void data_ready(struct sock *sk)
 	if (sk->sk_state == TCP_LISTEN && a)
 		mod_delayed_work(a->wq, &a->work, 0);
 	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+/*
+ * An administrator may have TCP Fast Open for each listener. Connections would be accepted with the
+ * SYN then, before the peer has shown that it has its address, and their data may be repeated.
+ */
+static void refuse_early_data(struct sock *sk)
+{
+	WRITE_ONCE(inet_csk(sk)->icsk_accept_queue.fastopenq.max_qlen, 0);
 }
 
 /**
@@ -61,8 +71,10 @@ int srn_acceptor_open(struct srn_acceptor *a, struct net *net, struct sockaddr *
 		goto release;
 	srn_sock_hook(sock->sk, &hooks, a);
 	ret = kernel_listen(sock, backlog);
-	if (!ret)
+	if (!ret) {
+		refuse_early_data(sock->sk);
 		return 0;
+	}
 	srn_sock_unhook(sock->sk);
 release:
 	sock_release(sock);

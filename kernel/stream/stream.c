@@ -41,7 +41,7 @@ static void stream_write_space(struct sock *sk)
 static bool peer_closed(const struct sock *sk)
 {
 	return sk->sk_state != TCP_ESTABLISHED && sk->sk_state != TCP_FIN_WAIT1 &&
-	       sk->sk_state != TCP_FIN_WAIT2;
+	       sk->sk_state != TCP_FIN_WAIT2 && sk->sk_state != TCP_SYN_RECV;
 }
 
 static void report_close(struct srn_stream *s, const struct sock *sk)

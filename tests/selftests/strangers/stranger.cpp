@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // A stranger at a port where an RDMA program listens: it says what its kind says, and fails if the
 // other side does not hang up in time.
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <exception>
@@ -167,7 +171,29 @@ void two_hundred(const address& to) {
     for (unsigned i = 0; i < 200; ++i) says(to, text("xxxxxxxxxxxxxxxxxxxx"));
 }
 
+/// The request is in the SYN (TCP Fast Open), as far as the other side takes it from there.
+tcp_stream with_the_syn(const address& to) {
+    support::descriptor socket(::socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const bytes data = request();
+    const socklen_t length = to.family() == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+    if (::sendto(socket.get(), data.data(), data.size(), MSG_FASTOPEN, to.native(), length) !=
+        static_cast<ssize_t>(data.size()))
+        throw std::system_error(errno, std::generic_category(), "sendto");
+    return tcp_stream(std::move(socket));
+}
+
+void early_request(const address& to) {
+    (void)with_the_syn(to).read_frame(true);
+}
+
+void early_data(const address& to) {
+    const tcp_stream stream = with_the_syn(to);
+    std::this_thread::sleep_for(wirepeer::moment);
+}
+
 const std::map<std::string, void (*)(const address&)> others{
+    {"an early request", early_request},
+    {"early data", early_data},
     {"half an FPDU and then the end", ends_within_an_fpdu},
     {"reset", reset},
     {"slow", slow},

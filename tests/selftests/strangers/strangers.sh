@@ -82,11 +82,46 @@ flood()
 	((FLOOD_LINES <= limit))
 }
 
+# Where an administrator has TCP Fast Open for all listeners, data may come before a peer has shown
+# that it has its address.
+fast_open_for_all()
+{
+	local n
+	for n in a b; do
+		ip netns exec "$n" sysctl -q -w net.ipv4.tcp_fastopen=0x607 || return
+	done
+}
+
+fast_opens() { network_counter b TcpExtTCPFastOpenPassive; }
+
+# A listener of TCP takes data of a SYN, so the next test would see if softrnic did.
+tcp_takes_early_data()
+{
+	local nc status=0
+	in_b nc -l 7175 > /dev/null &
+	nc=$!
+	wait_listening 7175 && timeout 20 ip netns exec a ./stranger "early data" "$B4" 7175 &&
+		(($(fast_opens) > 0)) || status=1
+	kill "$nc" 2> /dev/null
+	wait "$nc" 2> /dev/null
+	return "$status"
+}
+
+early_request_waits()
+{
+	local before
+	before=$(fast_opens)
+	stranger "an early request" && (($(fast_opens) == before))
+}
+
 chmod +x stranger
 run_check "two links in two namespaces" two_namespaces
+run_check "TCP Fast Open for all" fast_open_for_all
+run_check "a listener of TCP takes early data" tcp_takes_early_data
 SERVER_TIMEOUT=$((140 * SLOW)) start_server "$SERVER_LOG" in_b rping -s -P -V
 run_check "a persistent server listens" wait_listening $PORT
 run_check "a good client before" good_client
+run_check "a request that comes with the SYN waits for the handshake" early_request_waits
 for kind in garbage zeros http "half a header" "a header less one byte" nothing \
 	"a reply" "too much private data" "half the private data" "an unknown revision" \
 	"no room for the read depths" \
