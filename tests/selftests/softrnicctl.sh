@@ -78,7 +78,8 @@ in_namespace()
 	ip netns add n1 && ip link add nd0 netns n1 type dummy &&
 		ip netns exec n1 softrnicctl add srnn nd0 && softrnicctl list &&
 		softrnicctl list | grep -E 'srnn +\(another namespace\)' &&
-		ip netns exec n1 softrnicctl list | grep -E 'srnn +nd0 ' && softrnicctl del srnn
+		ip netns exec n1 softrnicctl list | grep -E 'srnn +nd0 ' &&
+		exits 1 ip netns exec n1 softrnicctl enable srnm nd0 && softrnicctl del srnn
 	local status=$?
 	ip netns delete n1
 	return "$status"

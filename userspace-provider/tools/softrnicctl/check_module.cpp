@@ -158,13 +158,13 @@ std::string install_command() {
         if (entry.path().filename().native().starts_with("softrnic-"))
             return "dkms autoinstall -k " + kernel_release();
     }
-    return "apt install softrnic-dkms ibverbs-provider-softrnic";
+    return "apt install ./softrnic-dkms_*.deb ./ibverbs-provider-softrnic_*.deb";
 }
 
 // A build for another rdma-core keeps to that one.
 std::string install_provider_command() {
     if (was_made_here()) return "make clean && make && make install";
-    return "apt install --reinstall ibverbs-provider-softrnic";
+    return "apt install --reinstall ./ibverbs-provider-softrnic_*.deb";
 }
 
 checks check_module() {

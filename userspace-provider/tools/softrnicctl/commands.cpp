@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #include "commands.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -132,6 +133,18 @@ maybe_problem revive_unit(const std::string& netdev) {
     return switch_unit("restart", unit_of(netdev), false);
 }
 
+/// systemd starts units in the network namespace of its own process.
+maybe_problem check_namespace(const std::string& name, const std::string& netdev) {
+    struct stat own {};
+    struct stat systemds {};
+    if (stat("/proc/self/ns/net", &own) != 0 || stat("/proc/1/ns/net", &systemds) != 0 ||
+        (own.st_dev == systemds.st_dev && own.st_ino == systemds.st_ino))
+        return std::nullopt;
+    return problem{.what = "links of another network namespace than systemd's do not come at boot",
+                   .mend = "add it in a script of that namespace's start: softrnicctl add " + name +
+                           " " + netdev};
+}
+
 /// A file of that name, which no link could be read from, is somebody's work.
 maybe_problem check_unread(const std::string& name) {
     const std::string path = link_file_path(links_folder, name);
@@ -178,6 +191,7 @@ maybe_problem enable(const std::string& name, const std::string& any_netdev_name
         return problem{
             .what = "a link on lo does not come at boot",
             .mend = "add it in a script of the system's start: softrnicctl add " + name + " lo"};
+    if (maybe_problem bad = check_namespace(name, netdev)) return bad;
     const wanted_links wanted = read_link_files(links_folder);
     if (maybe_problem bad = check_free(wanted, name, netdev)) return bad;
     const bool was_there = wanted.named(name) != nullptr;
