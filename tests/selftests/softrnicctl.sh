@@ -270,8 +270,10 @@ test_showing()
 # ------------------------------------------------------------------ at boot
 
 # Where systemd is missing.
+# The machine of trixie has a systemctl. fake_systemctl takes its place then.
 no_systemd()
 {
+	rm -f /usr/bin/systemctl
 	refused_with 1 'systemctl: No such file' enable srn0 v0 && [[ -z $(ls "$LINKS") ]]
 }
 
