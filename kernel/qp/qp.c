@@ -11,9 +11,11 @@
 #include "../memory/ring.h"
 #include "binding.h"
 #include "cm_handle.h"
+#include "completion.h"
 #include "connection.h"
 #include "modify.h"
 #include "owner.h"
+#include "receive.h"
 #include "watch.h"
 
 static int check_caps(struct ib_qp_init_attr *attrs)
@@ -219,6 +221,11 @@ int srn_qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
 	/* Somebody may have failed it once more in between. */
 	flush_work(&qp->end_work);
 	srn_watch_remove(qp);
+	/* One flush is limited, and the core refuses the doorbells that would ask for the rest. */
+	if (qp->map && !READ_ONCE(qp->forgotten)) {
+		srn_completion_flush(qp);
+		srn_receive_flush(qp);
+	}
 	if (qp->map)
 		/* Release: the process sees all that was flushed. */
 		smp_store_release(&qp->ctrl->state, SRN_QP_GONE);

@@ -276,10 +276,13 @@ static void address_changed(struct net_device *netdev)
 		since = jiffies ?: 1;
 		WRITE_ONCE(dev->gid_changes_since, since);
 	}
-	if (time_before(jiffies, since + MAX_DELAY))
+	if (time_before(jiffies, since + MAX_DELAY)) {
 		srn_gid_check(dev, ADDRESS_DELAY);
-	else
+	} else {
 		WRITE_ONCE(dev->gid_changed_again, 1);
+		/* It may have looked before that, and have nothing to do. */
+		queue_delayed_work(srn_wq, &dev->gid_work, ADDRESS_DELAY);
+	}
 	ib_device_put(&dev->ibdev);
 }
 

@@ -79,7 +79,8 @@ in_namespace()
 		ip netns exec n1 softrnicctl add srnn nd0 && softrnicctl list &&
 		softrnicctl list | grep -E 'srnn +\(another namespace\)' &&
 		ip netns exec n1 softrnicctl list | grep -E 'srnn +nd0 ' &&
-		exits 1 ip netns exec n1 softrnicctl enable srnm nd0 && softrnicctl del srnn
+		! ip netns exec n1 softrnicctl enable srnm nd0 2> /tmp/enable.log &&
+		grep 'another network namespace' /tmp/enable.log && softrnicctl del srnn
 	local status=$?
 	ip netns delete n1
 	return "$status"

@@ -61,16 +61,16 @@ gids_follow()
 gids_follow_while_addresses_change()
 {
 	local changer status=0
-	while :; do
-		ip -n a addr add 10.9.0.1/32 dev va
-		sleep 0.02
-		ip -n a addr del 10.9.0.1/32 dev va
-		sleep 0.02
-	done &
+	mkfifo /tmp/changes
+	ip -n a -force -batch /tmp/changes &
 	changer=$!
+	while echo "addr add 10.9.0.1/32 dev va" && sleep 0.02 &&
+		echo "addr del 10.9.0.1/32 dev va" && sleep 0.02; do :; done > /tmp/changes 2> /dev/null &
 	ip -n a addr add 10.0.0.8/24 dev va && soon index_of srna "$V4_LAST" > /dev/null || status=1
 	kill "$changer"
 	wait "$changer" 2> /dev/null
+	wait $!
+	rm /tmp/changes
 	ip -n a addr del 10.9.0.1/32 dev va 2> /dev/null
 	ip -n a addr del 10.0.0.8/24 dev va && soon not index_of srna "$V4_LAST" &&
 		((status == 0))

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #include "verbs/gone.hpp"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <ctime>
 
 #include "ring/shared_word.hpp"
 #include "verbs/context.hpp"
@@ -11,16 +13,25 @@
 namespace softrnic::provider {
 namespace {
 
-/// For 10 s or more: the kernel destroys what programs have made, one after the other, and a peer
-/// that does not answer holds it up for some seconds.
+/// The kernel destroys the queue pairs of all programs one after the other, and a peer that takes
+/// no data holds it up for 2 s.
+constexpr time_t patience_in_seconds = 300;
+
+time_t now_in_seconds() noexcept {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
 bool wait_until_gone(const queue_pair& qp) noexcept {
-    constexpr int attempts = 10000;
-    constexpr useconds_t delay = 1000;
-    for (int i = 0; i < attempts; ++i) {
-        if (is_gone(qp)) return true;
-        ::usleep(delay);
+    const timespec delay{.tv_sec = 0, .tv_nsec = 1000000};
+    const time_t until = now_in_seconds() + patience_in_seconds;
+    while (!is_gone(qp)) {
+        if (now_in_seconds() > until) return false;
+        // Not by the function nanosleep(): that is a place where a thread may be cancelled.
+        ::syscall(SYS_nanosleep, &delay, nullptr);
     }
-    return false;
+    return true;
 }
 
 }  // namespace
