@@ -124,7 +124,7 @@ queue_pair()
 many_queue_pairs()
 {
 	local -a options=(-R -F -q 64 -s 64 -n 600 -p 7800)
-	CLIENT_TIMEOUT=200 SERVER_TIMEOUT=200 try_pair_again 7800 \
+	CLIENT_TIMEOUT=$((200 * SLOW)) SERVER_TIMEOUT=$((200 * SLOW)) try_pair_again 7800 \
 		ib_write_bw "${options[@]}" -- ib_write_bw "${options[@]}" "$SERVER" && return
 	echo "$PAIR_PROBLEM"
 	cat "$SERVER_LOG" "$CLIENT_LOG"
