@@ -276,13 +276,11 @@ static void unmap_address(union srn_address *a)
  */
 int srn_ep_note_addresses(struct srn_ep *ep)
 {
-	int ret;
+	int ret = srn_sock_ends(ep->sock, &ep->local, &ep->remote);
 
-	kernel_getsockname(ep->sock, (struct sockaddr *)&ep->local);
-	ret = kernel_getpeername(ep->sock, (struct sockaddr *)&ep->remote);
 	unmap_address(&ep->local);
 	unmap_address(&ep->remote);
-	return min(ret, 0);
+	return ret;
 }
 
 /**

@@ -5,6 +5,7 @@
 #include <linux/random.h>
 
 #include "../device/secret.h"
+#include "../stream/sock.h"
 #include "exchange.h"
 
 /* Encode our view of the two queue pairs. Return: bytes. */
@@ -79,14 +80,11 @@ int srn_raw_exchange_reply(const struct srn_raw *raw, struct socket *sock, bool 
 static int get_ports(struct socket *sock, __be16 *local, __be16 *remote)
 {
 	union srn_address a = {}, b = {};
-	int ret;
+	int ret = srn_sock_ends(sock, &a, &b);
 
-	ret = kernel_getsockname(sock, (struct sockaddr *)&a);
-	if (ret >= 0)
-		ret = kernel_getpeername(sock, (struct sockaddr *)&b);
 	*local = srn_address_port(&a);
 	*remote = srn_address_port(&b);
-	return min(ret, 0);
+	return ret;
 }
 
 /**

@@ -5,6 +5,7 @@
 #include <net/ip.h>
 #include <net/ipv6.h>
 
+#include "../stream/sock.h"
 #include "peer.h"
 
 /* Return: false if @gid is no address that a peer can have. */
@@ -96,7 +97,6 @@ bool srn_raw_peer_is_at(const struct srn_raw *raw, struct socket *sock)
 {
 	union srn_address local = {}, remote = {};
 
-	return kernel_getsockname(sock, (struct sockaddr *)&local) >= 0 &&
-	       kernel_getpeername(sock, (struct sockaddr *)&remote) >= 0 &&
+	return !srn_sock_ends(sock, &local, &remote) &&
 	       same_host(&local, &raw->local) && same_host(&remote, &raw->remote);
 }

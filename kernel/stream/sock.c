@@ -126,6 +126,26 @@ int srn_sock_connected(struct sock *sk)
 }
 
 /**
+ * srn_sock_ends - the addresses of both ends
+ * @sock: TCP socket that was connected
+ * @local: result: this end's, with the port
+ * @remote: result: the peer's, with the port
+ *
+ * Context: process, sleeps for the socket lock.
+ *
+ * Return: 0, or a negative errno if the socket is not connected any more.
+ */
+int srn_sock_ends(struct socket *sock, union srn_address *local, union srn_address *remote)
+{
+	int ret;
+
+	ret = kernel_getsockname(sock, (struct sockaddr *)local);
+	if (ret >= 0)
+		ret = kernel_getpeername(sock, (struct sockaddr *)remote);
+	return min(ret, 0);
+}
+
+/**
  * srn_sock_share_fragment - choose the page fragment that TCP copies through
  * @sock: connected TCP socket
  * @share: use that of the task that sends, as any program's socket does; else the socket's own

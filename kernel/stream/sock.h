@@ -8,6 +8,8 @@
 
 #include <net/sock.h>
 
+#include "address.h"
+
 /*
  * These are called with the socket locked, by its owner or in softirq. Each of them takes
  * sk_callback_lock for reading while it uses sk_user_data.
@@ -24,6 +26,7 @@ void srn_sock_allow_waiting(struct sock *sk);
 void srn_sock_setup(struct socket *sock);
 int srn_sock_create(struct net *net, int family, struct socket **sock);
 int srn_sock_connected(struct sock *sk);
+int srn_sock_ends(struct socket *sock, union srn_address *local, union srn_address *remote);
 void srn_sock_share_fragment(struct socket *sock, bool share);
 gfp_t srn_sock_begin_softirq(struct sock *sk, struct page_frag *frag);
 void srn_sock_end_softirq(struct sock *sk, struct page_frag *frag, gfp_t before);
