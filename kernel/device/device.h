@@ -71,7 +71,6 @@ enum srn_same_host {
  * @gid: GID by which rdma_cm finds the link; written under @lock
  * @gid_work: tells the core that GIDs have changed
  * @gid_changes_since: jiffies at the first change of addresses that @gid_work has not seen; 0: none
- * @gid_changed_again: 1: addresses have changed since @gid_work was queued for the last time
  * @gids: table of GIDs, under @lock; @gid_work keeps it up to date
  * @told_state: state of the port that programs were told of last, under RTNL; IB_PORT_NOP before
  * @count: number of live objects of each kind
@@ -114,7 +113,6 @@ struct srn_device {
 	union ib_gid gid;
 	struct delayed_work gid_work;
 	unsigned long gid_changes_since;
-	u32 gid_changed_again;
 	union ib_gid gids[SRN_GIDS];
 	enum ib_port_state told_state;
 	atomic_t count[SRN_LIMITS];

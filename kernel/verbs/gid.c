@@ -201,11 +201,13 @@ static void gid_work(struct work_struct *work)
 	struct ib_event event = {
 		.device = &dev->ibdev, .event = IB_EVENT_GID_CHANGE, .element.port_num = 1,
 	};
+	unsigned long since;
 
 	if (!ib_device_try_get(&dev->ibdev))
 		return;
-	WRITE_ONCE(dev->gid_changes_since, 0);
-	if (xchg(&dev->gid_changed_again, 0))
+	since = xchg(&dev->gid_changes_since, 0);
+	/* It did not wait for the last of these changes. */
+	if (since && time_after_eq(jiffies, since + MAX_DELAY))
 		srn_gid_check(dev, ADDRESS_DELAY);
 	if (update(dev))
 		ib_dispatch_event(&event);
@@ -276,13 +278,10 @@ static void address_changed(struct net_device *netdev)
 		since = jiffies ?: 1;
 		WRITE_ONCE(dev->gid_changes_since, since);
 	}
-	if (time_before(jiffies, since + MAX_DELAY)) {
+	if (time_before(jiffies, since + MAX_DELAY))
 		srn_gid_check(dev, ADDRESS_DELAY);
-	} else {
-		WRITE_ONCE(dev->gid_changed_again, 1);
-		/* It may have looked before that, and have nothing to do. */
+	else
 		queue_delayed_work(srn_wq, &dev->gid_work, ADDRESS_DELAY);
-	}
 	ib_device_put(&dev->ibdev);
 }
 
