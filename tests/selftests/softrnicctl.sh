@@ -337,6 +337,17 @@ starts_without_module()
 	modprobe -r softrnic && unit_command ExecStop v0 && unit_command ExecStart v0 && exists srn0
 }
 
+# A file that somebody has written, with a name that the kernel knows the device by as well.
+starts_by_other_name()
+{
+	echo 'netdev = other-d0' > "$LINKS/srn4.conf"
+	unit_command ExecStart other-d0 && softrnicctl list | grep -qE '^srn4 +d0 ' &&
+		unit_command ExecStart other-d0 && unit_command ExecStop other-d0 && gone srn4
+	local status=$?
+	rm "$LINKS/srn4.conf"
+	return "$status"
+}
+
 start_finds_a_rival()
 {
 	softrnicctl add other0 a-b || return
@@ -397,6 +408,7 @@ test_boot()
 	run_check "enable is for root" exits 4 not_root softrnicctl enable srnx d0
 	run_check "the unit's commands, twice each" starts_and_stops
 	run_check "the unit's commands load the module" starts_without_module
+	run_check "the unit's commands, by another name of the device" starts_by_other_name
 	run_check "start finds another link" start_finds_a_rival
 	refused "start: no file" 3 'no file in .* has a link on d0' start d0
 	refused "start: no network device" 3 'no network device later0' start later0

@@ -68,13 +68,14 @@ maybe_problem keep_name(rdma_netlink& kernel, const std::string& name, const std
         return problem{.what = "the link " + name + " has gone again, with or from " + netdev,
                        .mend = "see dmesg"};
     if (added->name == name) return std::nullopt;
-    if (const kernel_answer answer = kernel.rename(added->index, name); !answer)
-        return problem{.what = "udev has renamed the link to " + added->name +
-                               ", and renaming it back failed: " + answer.text(),
-                       .mend =
-                           "ln -s /dev/null "
-                           "/etc/udev/rules.d/60-rdma-persistent-naming.rules"};
-    return std::nullopt;
+    const kernel_answer answer = kernel.rename(added->index, name);
+    if (answer) return std::nullopt;
+    // Nobody asked for a link of that name.
+    (void)kernel.delete_link(added->index);
+    return problem{.what = "udev has renamed the link to " + added->name +
+                           ", and renaming it back failed: " + answer.text() +
+                           "; it is deleted again",
+                   .mend = "ln -s /dev/null /etc/udev/rules.d/60-rdma-persistent-naming.rules"};
 }
 
 maybe_problem add_link(rdma_netlink& kernel, const std::string& name, const std::string& netdev) {
@@ -230,17 +231,18 @@ maybe_problem disable(const std::string& name) {
     return delete_link(now->kernel, *left);
 }
 
-maybe_problem start(const std::string& netdev) {
+maybe_problem start(const std::string& any_netdev_name) {
     const wanted_links wanted = read_link_files(links_folder);
-    const wanted_link* link = wanted.on(netdev);
+    const wanted_link* link = wanted.on(any_netdev_name);
     if (link == nullptr) {
         problem none{exit_status::missing,
-                     "no file in " + links_folder + " has a link on " + printable(netdev),
-                     "softrnicctl enable NAME " + printable(netdev)};
+                     "no file in " + links_folder + " has a link on " + printable(any_netdev_name),
+                     "softrnicctl enable NAME " + printable(any_netdev_name)};
         for (const problem& other : wanted.problems) none.what += "\n" + other.what;
         return none;
     }
-    if (!netdev_exists(netdev)) return no_netdev(netdev);
+    if (!netdev_exists(any_netdev_name)) return no_netdev(any_netdev_name);
+    const std::string netdev = own_name(any_netdev_name);
     if (maybe_problem bad = load_module()) return bad;
     outcome<view> now = look();
     if (!now) return now.why();
@@ -251,11 +253,11 @@ maybe_problem start(const std::string& netdev) {
     return add_link(now->kernel, link->name, netdev);
 }
 
-maybe_problem stop(const std::string& netdev) {
+maybe_problem stop(const std::string& any_netdev_name) {
     if (!module_loaded()) return std::nullopt;
     outcome<view> now = look();
     if (!now) return now.why();
-    const link* found = link_on(now->links, netdev);
+    const link* found = link_on(now->links, own_name(any_netdev_name));
     return found == nullptr ? std::nullopt : delete_link(now->kernel, *found);
 }
 
