@@ -6,7 +6,8 @@
 # With RELEASE=trixie everything is for the test machine of that Debian release: it is built in a
 # tree of that release, and lies in build/RELEASE. With ARCH=arm64 it is for that processor, in the
 # same way, and lies in build/ARCH. On a host of that release and processor, and without RELEASE and
-# ARCH, it is built on the host, and lies in build.
+# ARCH, it is built on the host, and lies in build. With FLAVOUR=arm64-16k the kernel is that of
+# Debian's linux-image-arm64-16k.
 HOST_RELEASE := $(shell . /etc/os-release && echo $$VERSION_CODENAME)
 OTHER_RELEASE := $(filter-out $(HOST_RELEASE),$(RELEASE))
 OTHER_ARCH := $(filter-out $(shell dpkg --print-architecture),$(ARCH))
@@ -17,6 +18,9 @@ ifneq ($(OTHER_RELEASE)$(OTHER_ARCH),)
 export SRN_RELEASE := $(OTHER_RELEASE)
 export SRN_ARCH := $(OTHER_ARCH)
 export SRN_BUILD := $(CURDIR)/$(B)
+endif
+ifneq ($(FLAVOUR),)
+export SRN_FLAVOUR := $(FLAVOUR)
 endif
 ifneq ($(and $(K),$(OTHER_ARCH)),)
 $(error debug kernels are not for $(OTHER_ARCH): K= or ARCH=, not both)

@@ -35,8 +35,8 @@ set_arch()
 	arm64)
 		GNU_TYPE=aarch64-linux-gnu
 		QEMU_PROGRAM=qemu-system-aarch64 CONSOLE=ttyAMA0
-		# Newer processors sign pointers, which takes TCG long.
-		BOARD=(-M virt -cpu cortex-a72)
+		# Older processors have no pages of 16 KiB, and newer ones sign pointers, which takes TCG long.
+		BOARD=(-M virt -cpu neoverse-n1)
 		;;
 	s390x) GNU_TYPE=s390x-linux-gnu ;;
 	*) die "unknown processor $ARCH: amd64, arm64 or s390x" ;;

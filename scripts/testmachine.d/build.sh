@@ -222,14 +222,15 @@ install_kernel()
 	rm -rf "$work/kernel"
 }
 
-# Print the release of the kernel that linux-image-ARCH stands for: in the backports, where RELEASE
+# Print the release of the kernel that linux-image-FLAVOUR stands for: in the backports, where RELEASE
 # says so, else in what the release has, security updates included.
 newest_kernel()
 {
+	local flavour=${FLAVOUR:-$ARCH}
 	local -a options=()
 	[[ $RELEASE == "$(base_release)" ]] || options=(-o APT::Default-Release="$RELEASE")
-	in_tree "$1" apt-cache "${options[@]}" depends "linux-image-$ARCH:$ARCH" |
-		sed -nE "s/^ *Depends: linux-(image|binary)-([0-9].*-$ARCH)(-unsigned)?(:$ARCH)?\$/\2/p" |
+	in_tree "$1" apt-cache "${options[@]}" depends "linux-image-$flavour:$ARCH" |
+		sed -nE "s/^ *Depends: linux-(image|binary)-([0-9].*-$flavour)(-unsigned)?(:$ARCH)?\$/\2/p" |
 		head -n 1
 }
 

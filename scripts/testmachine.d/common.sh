@@ -28,11 +28,12 @@ machine_dir()
 	printf '%s/%s\n' "$(cache_root)" "$(machine_name)"
 }
 
-# Of a processor that is not this host's, the name says which.
+# Of a processor that is not this host's, and of another kernel than the usual one, the name says which.
 machine_name()
 {
 	printf '%s' "$RELEASE"
 	! is_foreign || printf -- '-%s' "$ARCH"
+	[[ -z $FLAVOUR ]] || printf -- '-%s' "$FLAVOUR"
 }
 
 # The debug kernel's folder.
@@ -85,6 +86,15 @@ host_release()
 {
 	# shellcheck source=/dev/null
 	(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
+}
+
+# Print the release that the machine is of if nobody says which: what is built on this host runs there.
+default_release()
+{
+	case $(host_release) in
+	trixie | sid) host_release ;;
+	*) echo bookworm ;;
+	esac
 }
 
 # Print the lines without comments and blanks of a list file.
