@@ -21,7 +21,7 @@ modules_are_there()
 {
 	modprobe -a -n veth dummy macvlan bridge bonding 8021q tun vxlan ifb \
 		sch_netem nfs nfsd rpcrdma ib_iser ib_isert nvme_rdma nvmet_rdma \
-		rdma_rxe brd loop t10-pi
+		rdma_rxe brd loop sd_mod
 }
 
 netdev_kinds_work()
