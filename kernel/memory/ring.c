@@ -32,11 +32,11 @@ void *srn_ring_alloc(struct ib_udata *udata, size_t size, struct srn_mmap **map,
 	int ret;
 
 	*map = NULL;
-	size = PAGE_ALIGN(size);
 	if (!udata) {
-		memory = __vmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+		memory = kvzalloc(size, GFP_KERNEL_ACCOUNT);
 		return memory ?: ERR_PTR(-ENOMEM);
 	}
+	size = PAGE_ALIGN(size);
 	uc = rdma_udata_to_drv_context(udata, struct srn_ucontext, ibuc);
 	m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
 	memory = __vmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
@@ -72,7 +72,7 @@ void srn_ring_free(void *memory, struct srn_mmap *map)
 	if (map)
 		rdma_user_mmap_entry_remove(&map->entry);
 	else
-		vfree(memory);
+		kvfree(memory);
 }
 
 /* remap_vmalloc_range() needs memory of vmalloc_user(), which is charged to no cgroup. */

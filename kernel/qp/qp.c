@@ -4,6 +4,7 @@
  */
 #include <linux/log2.h>
 #include <linux/mm.h>
+#include <linux/sizes.h>
 #include <rdma/uverbs_ioctl.h>
 
 #include "../device/abi.h"
@@ -17,6 +18,9 @@
 #include "owner.h"
 #include "receive.h"
 #include "watch.h"
+
+/* The ring of a process's sends, if it has not more bytes, is allocated when it sends first. */
+#define MAX_LATE	SZ_4K
 
 static int check_caps(struct ib_qp_init_attr *attrs)
 {
@@ -75,7 +79,7 @@ static int alloc_queues(struct srn_qp *qp, struct ib_udata *udata,
 	if (!qp->recv)
 		return -ENOMEM;
 	/* Otherwise srn_fetch_prepare() allocates them when they are needed. */
-	if (!udata || (size_t)qp->sq.depth * qp->sq.stride > PAGE_SIZE) {
+	if (!udata || (size_t)qp->sq.depth * qp->sq.stride > MAX_LATE) {
 		qp->sq.sends = kvcalloc(qp->sq.depth, qp->sq.stride, GFP_KERNEL_ACCOUNT);
 		if (!qp->sq.sends)
 			goto err_recv;

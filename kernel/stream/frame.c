@@ -2,6 +2,7 @@
 /*
  * Cut messages into FPDUs, and add these to a batch.
  */
+#include <linux/sizes.h>
 #include <linux/tcp.h>
 
 #include "batch.h"
@@ -13,6 +14,9 @@
 
 /* Pieces of an FPDU: header, trailer, and two for each entry, which may end in mid-page. */
 #define FIXED_IOV	(2 * SRN_MAX_SGE + 4)
+
+/* Kernel consumers register blocks of so many bytes, also where pages are larger. */
+#define MIN_BLOCK	SZ_4K
 
 /*
  * Must the next @len bytes of payload be copied, or may the batch refer to their memory? A kernel
@@ -94,7 +98,7 @@ static u32 payload_size(struct srn_stream *s, struct srn_tx_msg *msg, u32 overhe
 	if (f->markers)
 		fixed += SRN_MAX_MARKERS(min(buf_left, mulpdu)) * SRN_MARKER_LEN;
 	*copy = must_copy(f, msg, len);
-	*room = b->num_iov + FIXED_IOV + len / PAGE_SIZE <= SRN_BATCH_IOV &&
+	*room = b->num_iov + FIXED_IOV + len / MIN_BLOCK <= SRN_BATCH_IOV &&
 		b->num_mems + SRN_MAX_SGE <= SRN_BATCH_MEMS && buf_left > fixed + COPY_BREAK;
 	if (!*room)
 		return 0;
@@ -190,7 +194,7 @@ static u32 count_continuations(const struct srn_stream *s, const struct srn_tx_m
 	max = min((left - 1) / e->len, (limit - b->bytes) / (overhead + e->len));
 	max = min(max, (SRN_BATCH_BUF - b->used) / overhead);
 	/* The payload between two headers is cut at the end of each block. */
-	return min(max, iov / (u32)(2 + e->len / PAGE_SIZE + 1));
+	return min(max, iov / (u32)(2 + e->len / MIN_BLOCK + 1));
 }
 
 /**

@@ -7,32 +7,33 @@
  * Otherwise neither its header nor a byte of its payload may be trusted before the last piece has
  * arrived. Leaving the payload in the socket would need a window that the longest FPDU fits into:
  * without window scaling there is none, and with a small receive buffer, or when memory is short,
- * TCP offers less. So the payload is copied into pages, which are kept only until the rest has
- * arrived. They are allocated as the payload arrives: a peer makes us keep what it has sent, and no
- * more.
+ * TCP offers less. So the payload is copied into chunks of memory, which are kept only until the
+ * rest has arrived. They are allocated as the payload arrives: a peer makes us keep what it has
+ * sent, and no more. Pages may be as large as all of an FPDU.
  */
-#include <linux/mm.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "reassembly.h"
 #include "stream.h"
 
-/* Enough pages for the largest value of the length field. */
-#define MAX_PAGES	DIV_ROUND_UP(U16_MAX, PAGE_SIZE)
+#define CHUNK		SZ_4K
+/* Enough for the largest value of the length field. */
+#define MAX_CHUNKS	DIV_ROUND_UP(U16_MAX, CHUNK)
 
 /**
  * struct srn_reassembly - payload of an FPDU
- * @num_pages: entries of @pages
- * @pages: memory for as much of the payload as has arrived
+ * @num_chunks: entries of @chunks
+ * @chunks: memory for as much of the payload as has arrived
  */
 struct srn_reassembly {
-	u32 num_pages;
-	struct page *pages[MAX_PAGES];
+	u32 num_chunks;
+	void *chunks[MAX_CHUNKS];
 };
 
 static size_t room(const struct srn_reassembly *r)
 {
-	return r ? r->num_pages * PAGE_SIZE : 0;
+	return r ? r->num_chunks * CHUNK : 0;
 }
 
 /* Return: how far into the payload the parser will be after @len more bytes of input. */
@@ -71,17 +72,17 @@ bool srn_reassembly_ready(const struct srn_stream *s, u32 len)
 int srn_reassembly_grow(struct srn_stream *s, u32 len, gfp_t gfp)
 {
 	u32 end = end_of(&s->parser, len);
-	struct page *page;
+	void *chunk;
 
 	if (!s->reassembly)
 		s->reassembly = kzalloc(sizeof(*s->reassembly), gfp);
 	if (!s->reassembly)
 		return -ENOMEM;
 	while (room(s->reassembly) < end) {
-		page = alloc_page(gfp);
-		if (!page)
+		chunk = kmalloc(CHUNK, gfp);
+		if (!chunk)
 			return -ENOMEM;
-		s->reassembly->pages[s->reassembly->num_pages++] = page;
+		s->reassembly->chunks[s->reassembly->num_chunks++] = chunk;
 	}
 	return 0;
 }
@@ -99,9 +100,8 @@ void srn_reassembly_add(struct srn_stream *s, const struct srn_fpdu_event *ev)
 
 	for (; done < ev->len; done += n) {
 		at = ev->offset + done;
-		n = min_t(u32, ev->len - done, PAGE_SIZE - offset_in_page(at));
-		memcpy(page_address(s->reassembly->pages[at / PAGE_SIZE]) + offset_in_page(at),
-		       ev->data + done, n);
+		n = min_t(u32, ev->len - done, CHUNK - at % CHUNK);
+		memcpy(s->reassembly->chunks[at / CHUNK] + at % CHUNK, ev->data + done, n);
 	}
 }
 
@@ -122,9 +122,8 @@ int srn_reassembly_deliver(struct srn_stream *s, struct srn_term_code *term)
 	if (!s->reassembly)
 		return 0;
 	for (; !ret && done < len; done += n) {
-		n = min_t(u32, len - done, PAGE_SIZE);
-		ret = s->ops->rx_place(s, page_address(s->reassembly->pages[done / PAGE_SIZE]), n,
-				       term);
+		n = min_t(u32, len - done, CHUNK);
+		ret = s->ops->rx_place(s, s->reassembly->chunks[done / CHUNK], n, term);
 	}
 	srn_reassembly_end(s);
 	return ret;
@@ -141,7 +140,7 @@ void srn_reassembly_end(struct srn_stream *s)
 	struct srn_reassembly *r = s->reassembly;
 
 	s->reassembly = NULL;
-	while (r && r->num_pages)
-		__free_page(r->pages[--r->num_pages]);
+	while (r && r->num_chunks)
+		kfree(r->chunks[--r->num_chunks]);
 	kfree(r);
 }

@@ -85,7 +85,9 @@ leave_rdma_cgroup()
 }
 
 group_mib() { echo $(($(< "$GROUP"/memory.current) >> 20)); }
-less_than_mib() { (($(group_mib) < $1)); }
+# Each processor keeps up to 64 pages that are charged and not used.
+STOCKS=$((64 * $(getconf PAGESIZE) * $(nproc) >> 20))
+nearly_empty() { (($(group_mib) < 4 + STOCKS)); }
 
 # Queues are charged to the group of who makes them.
 rings_are_charged()
@@ -95,7 +97,7 @@ rings_are_charged()
 	echo "$(cat /tmp/rings.log), $(group_mib) MiB"
 	(($(group_mib) >= 32)) || return
 	kill_program
-	wait_until 20 less_than_mib 4
+	wait_until 20 nearly_empty
 }
 
 # It is refused, or it is killed, at the limit; others do not notice.
@@ -114,7 +116,7 @@ rings_are_limited()
 	(($(event_of_group max) > 0)) || return
 	echo "$(cat /tmp/rings.log), peak $(($(cat "$GROUP"/memory.peak) >> 20)) MiB"
 	kill_program
-	(($(cat "$GROUP"/memory.peak) <= ROOM << 20)) && wait_until 20 less_than_mib 4
+	(($(cat "$GROUP"/memory.peak) <= ROOM << 20)) && wait_until 20 nearly_empty
 }
 
 # event_of_group NAME: how often the group came to it.

@@ -24,9 +24,9 @@ using support::die;
 using support::must;
 namespace raw = support::raw;
 
-constexpr std::size_t page = 4096;
+const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 /// Entries for a ring of several pages.
-constexpr std::uint32_t entries = 1000;
+const auto entries = static_cast<std::uint32_t>(7 * page / sizeof(srn_cqe));
 
 bool all_good = true;
 

@@ -134,7 +134,10 @@ public:
                                   {data}});
         };
         add(UVERBS_ATTR_CREATE_CQ_HANDLE, 0, 0);
-        add(UVERBS_ATTR_CREATE_CQ_CQE, sizeof entries, entries);
+        // It lies in the first bytes, whatever the order of bytes.
+        std::uint64_t inlined_entries = 0;
+        std::memcpy(&inlined_entries, &entries, sizeof entries);
+        add(UVERBS_ATTR_CREATE_CQ_CQE, sizeof entries, inlined_entries);
         add(UVERBS_ATTR_CREATE_CQ_USER_HANDLE, sizeof(std::uint64_t), 0);
         add(UVERBS_ATTR_CREATE_CQ_COMP_VECTOR, sizeof(std::uint32_t), 0);
         add(UVERBS_ATTR_CREATE_CQ_RESP_CQE, sizeof made, address_of(&made));

@@ -47,10 +47,12 @@ bool one_in(unsigned n) {
     return below(n) == 0;
 }
 
+const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+
 /// Memory with places where the kernel may write and places where it must not.
 class arena {
 public:
-    static constexpr std::size_t room = 4096;
+    static inline const std::size_t room = page;
 
     arena() {
         auto* start = static_cast<std::uint8_t*>(
@@ -321,14 +323,14 @@ private:
     }
 
     void random_mmap() {
-        std::uint64_t offset = below(64) << 12;
-        std::size_t size = 4096 * (1 + below(8));
+        std::uint64_t offset = below(64) * page;
+        std::size_t size = page * (1 + below(8));
         if (!live_.maps.empty() && !one_in(3)) {
             const srn_mapping& known = live_.maps[below(live_.maps.size())];
-            offset = known.key + (one_in(4) ? 4096 * below(4) : 0);
+            offset = known.key + (one_in(4) ? page * below(4) : 0);
             if (!one_in(3)) size = known.size;
         }
-        if (one_in(8)) offset = any() << 12;
+        if (one_in(8)) offset = any() * page;
         const int protection = static_cast<int>(below(8));
         const int sharing = one_in(4) ? MAP_PRIVATE : MAP_SHARED;
         void* start = mmap(nullptr, size, protection, sharing, fd_, static_cast<off_t>(offset));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // What a peer may send: every opcode, reserved fields that are not to be looked at, empty messages,
 // sizes, and every way in which TCP may cut the stream.
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -442,7 +444,7 @@ INSTANTIATE_TEST_SUITE_P(, Spoiled, ::testing::ValuesIn(spoiled_messages),
 
 /// Memory of the machine that nobody uses, in KiB; what its processors keep at hand is no other.
 long free_kib() {
-    constexpr long page_kib = 4;
+    const long page_kib = sysconf(_SC_PAGESIZE) / 1024;
     std::ifstream file("/proc/zoneinfo");
     long sum = 0;
     std::string word;

@@ -122,7 +122,9 @@ int create_cq(const ib_uverbs_ioctl_hdr& header) {
     EXPECT_EQ(find(header, UVERBS_ATTR_CREATE_CQ_USER_HANDLE)->len, sizeof(std::uint64_t));
     EXPECT_EQ(find(header, UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL), nullptr);
     const ib_uverbs_attr* flags = find(header, UVERBS_ATTR_CREATE_CQ_FLAGS);
-    the_kernel->cq_flags = flags != nullptr ? static_cast<std::uint32_t>(flags->data) : 0;
+    the_kernel->cq_flags = 0;
+    // It lies in the first bytes, whatever the order of bytes.
+    if (flags != nullptr) std::memcpy(&the_kernel->cq_flags, &flags->data, sizeof(std::uint32_t));
     reply(header, UVERBS_ATTR_CREATE_CQ_RESP_CQE, std::uint32_t{the_kernel->cq.depth});
     reply(header, UVERBS_ATTR_UHW_OUT, the_kernel->cq);
     const_cast<ib_uverbs_attr*>(find(header, UVERBS_ATTR_CREATE_CQ_HANDLE))->data = 77;
