@@ -122,6 +122,56 @@ enum srn_mem_fault srn_cursor_write(struct srn_cursor *c, const u8 *data, u32 le
 	return SRN_MEM_OK;
 }
 
+/* Whoever sees this byte, or this word, sees all that was stored before. */
+#define store_next(to, value)	smp_store_release(to, value)
+
+static void store_in_order(u8 *to, const u8 *from, u32 len)
+{
+	u64 word;
+
+	for (; len && !IS_ALIGNED((uintptr_t)to, sizeof(word)); len--, to++, from++)
+		store_next(to, *from);
+	for (; len >= sizeof(word); len -= sizeof(word)) {
+		memcpy(&word, from, sizeof(word));
+		store_next((u64 *)to, word);
+		to += sizeof(word);
+		from += sizeof(word);
+	}
+	for (; len; len--, to++, from++)
+		store_next(to, *from);
+}
+
+/**
+ * srn_cursor_write_in_order - place few bytes and move on
+ * @c: cursor
+ * @data: bytes
+ * @len: how many
+ *
+ * Whoever sees one of the bytes, on whatever CPU, sees all that was stored before it. Eight bytes
+ * at an address that is a multiple of eight appear at once.
+ *
+ * Context: as srn_cursor_peek().
+ *
+ * Return: %SRN_MEM_OK or the fault; bytes that were placed before the fault stay placed.
+ */
+enum srn_mem_fault srn_cursor_write_in_order(struct srn_cursor *c, const u8 *data, u32 len)
+{
+	enum srn_mem_fault fault;
+	void *to;
+	u32 n;
+
+	while (len) {
+		fault = srn_cursor_peek(c, len, &to, &n);
+		if (fault != SRN_MEM_OK)
+			return fault;
+		store_in_order(to, data, n);
+		data += n;
+		len -= n;
+		c->offset += n;
+	}
+	return SRN_MEM_OK;
+}
+
 /**
  * srn_cursor_release - close the access that a cursor may have open
  * @c: cursor; its position is kept

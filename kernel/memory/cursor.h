@@ -35,6 +35,7 @@ struct srn_cursor {
 
 enum srn_mem_fault srn_cursor_peek(struct srn_cursor *c, u32 max, void **data, u32 *len);
 enum srn_mem_fault srn_cursor_write(struct srn_cursor *c, const u8 *data, u32 len);
+enum srn_mem_fault srn_cursor_write_in_order(struct srn_cursor *c, const u8 *data, u32 len);
 void srn_cursor_release(struct srn_cursor *c);
 
 #endif /* SRN_CURSOR_H */

@@ -51,22 +51,25 @@ int srn_fastreg_register(const struct ib_pd *pd, struct ib_mr *ibmr, u32 key, u3
  * srn_fastreg_invalidate - make a region invalid
  * @mem: region for fast registration
  * @stag: STag, with the key by which the caller knows the region
+ * @remote: the peer asks for it, which may do so only with what grants remote access
  *
- * Somebody else may have invalidated the region meanwhile and registered it with another key.
+ * Somebody else may have invalidated the region meanwhile and registered it again.
  *
  * Context: any, bottom halves disabled, no access open.
  *
- * Return: 0, or -ENOENT if it is not valid with that key.
+ * Return: 0; -ENOENT if it is not valid with that key; -EACCES if the peer may not do that.
  */
-int srn_fastreg_invalidate(struct srn_mem *mem, u32 stag)
+int srn_fastreg_invalidate(struct srn_mem *mem, u32 stag, bool remote)
 {
-	int ret = -ENOENT;
+	int ret = 0;
 
 	spin_lock(&mem->lock);
-	if (mem->valid && mem->stag == stag) {
+	if (!mem->valid || mem->stag != stag)
+		ret = -ENOENT;
+	else if (remote && !(mem->access & SRN_MEM_REMOTE_ACCESS))
+		ret = -EACCES;
+	else
 		srn_mem_revoke(mem);
-		ret = 0;
-	}
 	spin_unlock(&mem->lock);
 	return ret;
 }

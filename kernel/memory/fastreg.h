@@ -8,6 +8,6 @@
 #include "mem.h"
 
 int srn_fastreg_register(const struct ib_pd *pd, struct ib_mr *ibmr, u32 key, u32 access);
-int srn_fastreg_invalidate(struct srn_mem *mem, u32 stag);
+int srn_fastreg_invalidate(struct srn_mem *mem, u32 stag, bool remote);
 
 #endif /* SRN_FASTREG_H */

@@ -32,12 +32,10 @@ int srn_invalidate(const struct ib_qp *ibqp, u32 stag, bool remote)
 		ret = -ENOENT;
 	else if (mem->pd != ibqp->pd)
 		ret = -EACCES;
-	else if (remote && !(mem->access & SRN_MEM_REMOTE_ACCESS))
-		ret = -EACCES;
 	else if (mem->type == SRN_MEM_WINDOW)
-		ret = srn_window_invalidate(mem, stag, ibqp->qp_num);
+		ret = srn_window_invalidate(mem, stag, ibqp->qp_num, remote);
 	else if (mem->type == SRN_MEM_FAST_REG)
-		ret = srn_fastreg_invalidate(mem, stag);
+		ret = srn_fastreg_invalidate(mem, stag, remote);
 	else
 		ret = -EACCES;
 	rcu_read_unlock();

@@ -232,7 +232,7 @@ void srn_mem_revoke(struct srn_mem *mem)
 	WRITE_ONCE(mem->valid, false);
 	/* Pairs with the barrier in srn_mem_begin(). */
 	smp_mb();
-	spin_until_cond(!atomic_read(&mem->accesses));
+	spin_until_cond(!atomic_read_acquire(&mem->accesses));
 }
 
 static void mem_release(struct kref *ref)

@@ -149,7 +149,7 @@ static void revoke_sleeping(struct srn_mem *mem)
 	/* Pairs with the barrier in srn_mem_begin(). */
 	smp_mb();
 	/* Do not spin: whoever has an access open may have a lower priority, or sleep. */
-	while (atomic_read(&mem->accesses))
+	while (atomic_read_acquire(&mem->accesses))
 		usleep_range(10, 50);
 }
 

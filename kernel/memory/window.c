@@ -82,22 +82,24 @@ void srn_window_unbind_all(struct srn_mem *region)
  * @window: window
  * @stag: STag, with the key by which the caller knows the window
  * @qpn: queue pair that asks for it
+ * @remote: its peer asks for it, which may do so only with what grants remote access
  *
- * Somebody else may have invalidated the window meanwhile and bound it again with another key.
+ * Somebody else may have invalidated the window meanwhile and bound it again.
  *
  * Context: any, bottom halves disabled, no access open.
  *
  * Return: 0; -ENOENT if it is not bound with that key; -EACCES if it is another queue pair's, or
- * of type 1.
+ * of type 1, or if the peer may not do that.
  */
-int srn_window_invalidate(struct srn_mem *window, u32 stag, u32 qpn)
+int srn_window_invalidate(struct srn_mem *window, u32 stag, u32 qpn, bool remote)
 {
 	int ret = 0;
 
 	spin_lock(&window->lock);
 	if (!window->valid || window->stag != stag)
 		ret = -ENOENT;
-	else if (window->window_type != IB_MW_TYPE_2 || window->qpn != qpn)
+	else if (window->window_type != IB_MW_TYPE_2 || window->qpn != qpn ||
+		 (remote && !(window->access & SRN_MEM_REMOTE_ACCESS)))
 		ret = -EACCES;
 	else
 		srn_window_unbind(window);

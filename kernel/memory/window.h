@@ -14,7 +14,7 @@
 
 int srn_window_bind(const struct ib_qp *ibqp, const struct srn_send_wqe *wqe);
 void srn_window_unbind(struct srn_mem *window);
-int srn_window_invalidate(struct srn_mem *window, u32 stag, u32 qpn);
+int srn_window_invalidate(struct srn_mem *window, u32 stag, u32 qpn, bool remote);
 bool srn_window_refuse(struct srn_mem *region);
 void srn_window_unbind_all(struct srn_mem *region);
 

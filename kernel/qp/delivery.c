@@ -242,6 +242,8 @@ int srn_delivery_end(struct srn_stream *s, struct srn_term_code *term)
 			srn_requests_rtr_done(qp);
 		return 0;
 	}
+	/* Whoever sees what comes later sees this message's bytes. Pairs with reads of programs. */
+	smp_wmb();
 	switch (rx->header.opcode) {
 	case SRN_OP_WRITE:
 		end_write(qp);

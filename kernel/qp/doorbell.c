@@ -140,14 +140,14 @@ static bool continue_burst(struct srn_qp *qp, u32 posted, bool quiet, bool late,
 static bool update_burst(struct srn_qp *qp)
 {
 	struct srn_doorbell *d = &qp->doorbell;
-	/* Read in this order, so that there are never more responses than segments. */
-	u32 responses = READ_ONCE(qp->rx.responses);
 	u32 segments = READ_ONCE(qp->rx.segments);
+	u32 responses = READ_ONCE(qp->rx.responses);
 	u32 received = segments - d->received;
 	u32 posted = qp->sq.prod - d->taken;
 	u64 now = ktime_get_ns();
 	bool quick = now - d->idle_at < srn_doorbell_gap(d);
-	u32 answers = received - (responses - d->responses);
+	/* The receiver may be in the middle of counting a response. */
+	u32 answers = received - min(received, responses - d->responses);
 	/*
 	 * A credit for many messages is not an answer to any of them. Responses do not count, as a
 	 * process waits for them at its completion queue.

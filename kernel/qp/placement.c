@@ -9,6 +9,9 @@
 #include "rnr.h"
 #include "state.h"
 
+/* Whoever polls the end of a Write looks at no more bytes than these. */
+#define POLLED_BYTES	64u
+
 /* How the peer is told of a fault of memory that it writes to. */
 static struct srn_term_code write_fault(enum srn_mem_fault fault)
 {
@@ -245,6 +248,26 @@ int srn_placement_memory(struct srn_stream *s, gfp_t gfp)
 	return srn_rnr_memory(qp, gfp);
 }
 
+/* Do these bytes end an RDMA Write? */
+static bool ends_write(const struct srn_qp_rx *rx, u32 len)
+{
+	return rx->target == &rx->write && rx->header.last && rx->write.offset + len == rx->payload;
+}
+
+/*
+ * Programs poll the end of a Write, or a few words there, to see that all of it has come. No
+ * specification promises them that it works, and adapters let it work.
+ */
+static enum srn_mem_fault place_last(struct srn_qp_rx *rx, const u8 *data, u32 len)
+{
+	u32 end = min(len, POLLED_BYTES);
+	enum srn_mem_fault fault = srn_cursor_write(&rx->write, data, len - end);
+
+	if (fault != SRN_MEM_OK)
+		return fault;
+	return srn_cursor_write_in_order(&rx->write, data + len - end, end);
+}
+
 /**
  * srn_placement_place - put payload where it belongs
  * @s: stream of the queue pair
@@ -273,7 +296,10 @@ int srn_placement_place(struct srn_stream *s, const u8 *data, u32 len, struct sr
 		rx->control_len += len;
 		return 0;
 	}
-	fault = srn_cursor_write(rx->target, data, len);
+	if (ends_write(rx, len))
+		fault = place_last(rx, data, len);
+	else
+		fault = srn_cursor_write(rx->target, data, len);
 	if (fault == SRN_MEM_OK)
 		return 0;
 	if (rx->target == &rx->write) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // Posting: what is refused at once, with which errno and which bad_wr; odd requests that are fine.
 #include <pthread.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "data.hpp"
@@ -259,12 +262,13 @@ TEST(Posting, InlineBytesAreFreeAtOnceAndNeedNoKey) {
 }
 
 TEST(Posting, ARegionAtAnAddressOfItsOwn) {
-    constexpr std::uint64_t iova = 0x123456000;
+    constexpr std::uint64_t iova = 0x123450000;
     constexpr std::uint32_t size = 9000;
     pair ends = connect_pair();
     message target(size + 5000);
     // The offset within the page must be that of the memory.
-    const auto offset = reinterpret_cast<std::uintptr_t>(target.data()) % 4096;
+    const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+    const auto offset = reinterpret_cast<std::uintptr_t>(target.data()) % page;
     const softrnic::mr region = must(
         softrnic::mr::create_at(ends.server.domain(), target, iova + offset,
                                 access::local_write | access::remote_write | access::remote_read));
@@ -285,6 +289,43 @@ TEST(Posting, ARegionAtAnAddressOfItsOwn) {
     must(ends.server.qp().send(region.sub(100, size)));
     expect_good(next(ends.client.recv_cq()), 3, IBV_WC_RECV);
     back.expect(m);
+}
+
+/// What a program that polls its memory for the last byte of a message would see.
+bool comes(const std::byte& last, std::byte value) {
+    const auto end = std::chrono::steady_clock::now() + patience;
+    const std::atomic_ref polled(const_cast<std::byte&>(last));
+    while (polled.load(std::memory_order_acquire) != value) {
+        if (std::chrono::steady_clock::now() > end) return false;
+    }
+    return true;
+}
+
+/// The end of a Write is placed in another way than the rest of it.
+TEST(Posting, WritesOfEachLengthAtEachAlignment) {
+    constexpr std::uint32_t most = 200, around = 16;
+    constexpr auto guard = std::byte{0x5a};
+    pair ends = connect_pair();
+    message from = make_message(most, 1);
+    std::ranges::replace(from, guard, std::byte{0});
+    message target(most + 3 * around);
+    const softrnic::mr source =
+        must(softrnic::mr::create(ends.client.domain(), std::span(from), access::none));
+    const softrnic::mr region = must(softrnic::mr::create(
+        ends.server.domain(), std::span(target), access::local_write | access::remote_write));
+    std::uint64_t id = 0;
+    for (std::uint32_t length = 1; length <= most; ++length) {
+        for (std::uint32_t at = around; at < around + sizeof(std::uint64_t); ++at) {
+            std::ranges::fill(target, guard);
+            must(ends.client.qp().write(source.sub(0, length), region.remote_sub(at, length),
+                                        {.id = ++id}));
+            expect_good(next(ends.client.send_cq()), id, IBV_WC_RDMA_WRITE);
+            ASSERT_TRUE(comes(target[at + length - 1], from[length - 1]));
+            message expected(target.size(), guard);
+            std::copy_n(from.begin(), length, expected.begin() + at);
+            ASSERT_EQ(target, expected) << length << " bytes at " << at;
+        }
+    }
 }
 
 TEST(Posting, TheLastByteOfAllAddresses) {
