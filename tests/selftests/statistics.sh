@@ -31,7 +31,8 @@ counted()
 new_link_has_none()
 {
 	local sum
-	sum=$(rdma statistic show link srna/1 |
+	# Newer tools have a line for each.
+	sum=$(rdma statistic show link srna/1 | tr -s '\n ' ' ' |
 		awk '{ for (i = 4; i <= NF; i += 2) sum += $i; print NF, sum }')
 	echo "$sum"
 	[[ ${sum% *} -gt 60 && ${sum#* } == 0 ]]
