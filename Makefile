@@ -80,8 +80,10 @@ demo: guest-module provider ## see softrnic at work in the test machine: data, b
 shell: guest-module provider ## a root shell in the test machine with softrnic loaded
 	@$(MACHINE) shell
 
+# For another processor they are built on a host that has it.
 .PHONY: deb
 deb: $(B)/.deps-userspace $(B)/.deps-deb ## build Debian packages in build/deb: module (DKMS), provider, tools, library
+	@test -z "$(OTHER_ARCH)" || { echo "no packages for $(OTHER_ARCH) here: make deb builds those of this host"; exit 2; }
 	@scripts/deb
 
 .PHONY: install

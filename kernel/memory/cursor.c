@@ -123,22 +123,22 @@ enum srn_mem_fault srn_cursor_write(struct srn_cursor *c, const u8 *data, u32 le
 }
 
 /* Whoever sees this byte, or this word, sees all that was stored before. */
-#define store_next(to, value)	smp_store_release(to, value)
+#define store_next(to, value)	smp_store_release((to), value)
 
-static void store_in_order(u8 *to, const u8 *from, u32 len)
+static void store_in_order(u8 *to, const u8 *from, size_t len)
 {
+	size_t i = 0, words;
 	u64 word;
 
-	for (; len && !IS_ALIGNED((uintptr_t)to, sizeof(word)); len--, to++, from++)
-		store_next(to, *from);
-	for (; len >= sizeof(word); len -= sizeof(word)) {
-		memcpy(&word, from, sizeof(word));
-		store_next((u64 *)to, word);
-		to += sizeof(word);
-		from += sizeof(word);
+	for (; unlikely(!IS_ALIGNED((uintptr_t)&to[i], sizeof(word)) && i < len); i++)
+		store_next(&to[i], from[i]);
+	words = i + round_down(len - i, sizeof(word));
+	for (; i < words; i += sizeof(word)) {
+		memcpy(&word, &from[i], sizeof(word));
+		store_next((u64 *)&to[i], word);
 	}
-	for (; len; len--, to++, from++)
-		store_next(to, *from);
+	for (; unlikely(i < len); i++)
+		store_next(&to[i], from[i]);
 }
 
 /**

@@ -261,10 +261,13 @@ static bool ends_write(const struct srn_qp_rx *rx, u32 len)
 static enum srn_mem_fault place_last(struct srn_qp_rx *rx, const u8 *data, u32 len)
 {
 	u32 end = min(len, POLLED_BYTES);
-	enum srn_mem_fault fault = srn_cursor_write(&rx->write, data, len - end);
+	enum srn_mem_fault fault;
 
-	if (fault != SRN_MEM_OK)
-		return fault;
+	if (len > end) {
+		fault = srn_cursor_write(&rx->write, data, len - end);
+		if (fault != SRN_MEM_OK)
+			return fault;
+	}
 	return srn_cursor_write_in_order(&rx->write, data + len - end, end);
 }
 

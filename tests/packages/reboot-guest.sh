@@ -56,6 +56,19 @@ after()
 	run_check "softrnicctl disable" softrnicctl disable srn0
 	run_check "the link is gone" no_link
 	run_check "its unit is not enabled any more" disabled
+	run_check "softrnic-tools goes, and with it the link that is up" purged_with_a_link
+	run_check "nothing of its units is left" no_units
+	run_check "what the user has enabled stays" test -e /etc/softrnic/links.d/srn0.conf
+}
+purged_with_a_link()
+{
+	softrnicctl enable srn0 "$CARD" && wait_ready srn0 && dpkg --purge softrnic-tools &&
+		wait_until 30 no_link
+}
+no_units()
+{
+	! systemctl list-units --all --no-legend 'softrnic-link@*' | grep . &&
+		! find /etc/systemd/system -name '*softrnic*' -o -name 'sys-subsystem-net-devices-*' | grep .
 }
 no_port_mapper() { command -v iwpmd && ! systemctl --quiet is-active iwpmd; }
 disabled() { ! systemctl --quiet is-enabled "$UNIT"; }

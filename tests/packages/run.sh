@@ -73,7 +73,7 @@ base_key() { { cat "$HERE/packages" "$LIB/build.sh" && declare -f make_base kern
 kernels()
 {
 	in_tree "$1" apt-cache pkgnames linux-headers- |
-		grep -E '^linux-headers-[0-9]+\.[0-9]+.*-amd64$' | grep -vE -- '-(rt|cloud)-' |
+		grep -E "^linux-headers-[0-9]+\.[0-9]+.*-$ARCH\$" | grep -vE -- '-(rt|cloud)-' |
 		sed 's/^linux-headers-//' | sort -V | while read -r kernel; do
 		# Its name may be known and the package gone.
 		if [[ $(in_tree "$1" apt-cache policy "linux-image-$kernel" 2> /dev/null) =~ Candidate:\ [0-9] ]]; then
@@ -157,7 +157,26 @@ without_infiniband()
 	((status == 77)) && [[ ! -e $TREE/var/lib/dkms/softrnic/$2/build ]]
 }
 
-says_no_headers() { grep -q "kernel headers for this kernel do" "$DIR/install.log"; }
+# In a tree that was not booted newer DKMS does not know for which kernel, and says nothing.
+says_no_headers()
+{
+	[[ -z $(module_of "$older") ]] || return
+	# shellcheck disable=SC2016  # dpkg-query expands it
+	in_tree "$WORK" dpkg --compare-versions \
+		"$(in_tree "$WORK" dpkg-query -W -f '${Version}' dkms)" ge 3.2 ||
+		grep -q "kernel headers for this kernel do" "$DIR/install.log"
+}
+
+# Both have files in the same places.
+refuse_beside_make_install()
+{
+	local status=0
+	mkdir -p "$TREE/var/lib/softrnic"
+	touch "$TREE/var/lib/softrnic/installed"
+	! install_debs "$DIR/old" || status=1
+	rm -r "$TREE/var/lib/softrnic"
+	grep 'first, in its clone, make uninstall' "$LOG" && return "$status"
+}
 
 # boot KERNEL VERSION: the tree with that kernel, as a test machine of its own.
 boot()
@@ -213,6 +232,7 @@ mapfile -t all < "$(base_dir)/kernels"
 older=${all[0]} newer=${all[1]:-}
 
 echo "TAP version 13"
+check "packages are refused beside make install" refuse_beside_make_install
 check "apt installs version $OLD_VERSION without the kernel's headers" install_debs "$DIR/old"
 cp "$LOG" "$DIR/install.log"
 check "and DKMS says that they are missing" says_no_headers

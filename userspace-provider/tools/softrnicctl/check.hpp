@@ -38,5 +38,8 @@ checks check_links(const std::vector<link_report>& links, const wanted_links& wa
 std::string install_command();
 /// How a provider gets installed here that fits libibverbs and the module.
 std::string install_provider_command();
+/// What to do if a provider and the module do not fit: the module may be older than what is
+/// installed.
+std::string mend_misfit_command();
 
 }  // namespace softrnic::ctl

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -27,8 +29,11 @@ check check_kernel(const std::string& release) {
         if (!kernel_has(module)) missing += std::string(" ") + module;
     }
     if (missing.empty()) return {verdict::ok, "kernel", release + " has InfiniBand"};
-    return {verdict::wrong, "kernel", release + " has no" + missing + ", which softrnic needs",
-            "apt install linux-image-$(dpkg --print-architecture)"};
+    return {
+        verdict::wrong, "kernel",
+        release + " has no" + missing + ", which softrnic needs: install and boot another kernel",
+        "apt install linux-image-$(dpkg --print-architecture) "
+        "linux-headers-$(dpkg --print-architecture)"};
 }
 
 check check_headers(const std::string& release, bool installed) {
@@ -38,7 +43,21 @@ check check_headers(const std::string& release, bool installed) {
     if (installed)
         return {verdict::ok, "headers",
                 "not installed; they are needed for the next update of softrnic", install};
-    return {verdict::wrong, "headers", "those of " + release + " are not installed", install};
+    return {
+        verdict::wrong, "headers",
+        "those of " + release +
+            " are not installed; where they cannot be had any more, upgrade the kernel and reboot",
+        install};
+}
+
+/// The units of links that are enabled do not see that these have gone.
+constexpr const char* exchange_command =
+    "rmmod softrnic && modprobe softrnic && systemctl restart 'softrnic-link@*'";
+
+bool another_is_loaded() {
+    const auto running = read_line("/sys/module/softrnic/srcversion");
+    const std::string on_disk = modinfo("srcversion", "softrnic");
+    return running && !on_disk.empty() && *running != on_disk;
 }
 
 check check_versions(const std::string& release, bool installed) {
@@ -59,11 +78,11 @@ check check_versions(const std::string& release, bool installed) {
         return {verdict::unknown, "module",
                 version + " is loaded; whether it is what is installed cannot be told",
                 "modinfo softrnic"};
-    if (*running != on_disk)
+    if (another_is_loaded())
         return {verdict::wrong, "module",
                 version + " is loaded, and " + modinfo("version", "softrnic") +
-                    ", another one, is installed; links go when it is loaded",
-                "rmmod softrnic && modprobe softrnic"};
+                    ", another one, is installed; links go, and those that are enabled come again",
+                exchange_command};
     return {verdict::ok, "module", version + " is loaded and installed"};
 }
 
@@ -105,8 +124,14 @@ std::optional<bool> kernel_knows(const std::string& signer) {
 }
 
 std::string sign_command(const std::string& release) {
-    return "/lib/modules/" + release + "/build/scripts/sign-file sha256 mok.key mok.der " +
-           modinfo("filename", "softrnic");
+    const std::string file = modinfo("filename", "softrnic");
+    if (file.find("/updates/dkms/") == std::string::npos)
+        return "/lib/modules/" + release + "/build/scripts/sign-file sha256 mok.key mok.der " +
+               file;
+    // It signs what it builds if it finds openssl.
+    const std::string module = "softrnic/" + modinfo("version", "softrnic") + " -k " + release;
+    return "apt install openssl && dkms build --force " + module + " && dkms install --force " +
+           module;
 }
 
 std::string boot_text() {
@@ -135,29 +160,35 @@ check check_signature(const std::string& release) {
         return {verdict::wrong, "signature", boot + "; the kernel wants a signature; " + by,
                 sign_command(release)};
     const std::optional<bool> known = kernel_knows(signer);
-    if (!known)
+    // Others than root are not shown all keys.
+    if (!known || (!*known && geteuid() != 0))
         return {verdict::unknown, "signature",
                 by + "; whether the kernel knows the key cannot be told", "modprobe softrnic"};
-    if (*known) return {verdict::ok, "signature", by + ", whose key the kernel knows"};
+    if (*known) return {verdict::ok, "signature", by + "; the kernel knows a key of that name"};
     const std::string key = exists("/var/lib/dkms/mok.pub") ? "/var/lib/dkms/mok.pub" : "mok.der";
     return {verdict::wrong, "signature", by + ", whose key the kernel does not know",
-            "mokutil --import " + key + " && reboot"};
+            "mokutil --import " + key + " && reboot # and enrol it in the menu at boot"};
+}
+
+/// The package has the module's source there.
+bool is_packaged() {
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator("/usr/src", error)) {
+        if (entry.path().filename().native().starts_with("softrnic-")) return true;
+    }
+    return false;
 }
 
 /// What "make install" has installed it records.
 bool was_made_here() {
-    return exists("/var/lib/softrnic/installed");
+    return exists("/var/lib/softrnic/installed") && !is_packaged();
 }
 
 }  // namespace
 
 std::string install_command() {
     if (was_made_here()) return "make && make install";
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator("/usr/src", error)) {
-        if (entry.path().filename().native().starts_with("softrnic-"))
-            return "dkms autoinstall -k " + kernel_release();
-    }
+    if (is_packaged()) return "dkms autoinstall -k " + kernel_release();
     return "apt install ./softrnic-dkms_*.deb ./ibverbs-provider-softrnic_*.deb";
 }
 
@@ -167,11 +198,18 @@ std::string install_provider_command() {
     return "apt install --reinstall ./ibverbs-provider-softrnic_*.deb";
 }
 
+std::string mend_misfit_command() {
+    return another_is_loaded() ? exchange_command : install_provider_command();
+}
+
 checks check_module() {
     const std::string release = kernel_release();
     const bool installed = !modinfo("filename", "softrnic").empty();
-    checks found = {check_kernel(release), check_headers(release, installed),
-                    check_versions(release, installed)};
+    checks found = {check_kernel(release)};
+    // There is no module for such a kernel.
+    if (found.front().verdict == verdict::wrong) return found;
+    found.push_back(check_headers(release, installed));
+    found.push_back(check_versions(release, installed));
     if (installed) found.push_back(check_signature(release));
     return found;
 }

@@ -67,7 +67,7 @@ check check_device(const verbs_probe::device& device, const verbs_probe& verbs) 
     return {verdict::wrong, "verbs",
             device.name + ": " + device.problem +
                 (verbs.complaints.empty() ? "" : " (" + verbs.complaints + ")"),
-            install_provider_command()};
+            mend_misfit_command()};
 }
 
 }  // namespace
