@@ -49,7 +49,8 @@ load_earlier()
 {
 	local needs
 	IFS=, read -ra needs <<< "$(modinfo -F depends ./softrnic.ko)"
-	modprobe -a "${needs[@]}" && insmod ./softrnic.ko && dummy_link 1500
+	# modprobe would load what programs need besides.
+	modprobe -a "${needs[@]}" ib_uverbs rdma_ucm && insmod ./softrnic.ko && dummy_link 1500
 }
 
 if [[ -e reason ]]; then
