@@ -170,12 +170,17 @@ says_no_headers()
 # Both have files in the same places.
 refuse_beside_make_install()
 {
-	local status=0
+	local name deb
 	mkdir -p "$TREE/var/lib/softrnic"
 	touch "$TREE/var/lib/softrnic/installed"
-	! install_debs "$DIR/old" || status=1
+	for name in softrnic-dkms softrnic-tools; do
+		deb=$(cd "$TREE" && echo debs/"$name"_*.deb)
+		! apt install --reinstall "/$deb" > "$DIR/refusal" 2>&1 || return
+		cat "$DIR/refusal"
+		grep 'first, in its clone, make uninstall' "$DIR/refusal" || return
+		in_tree "$WORK" dpkg -s "$name" | grep 'Status: install ok installed' || return
+	done
 	rm -r "$TREE/var/lib/softrnic"
-	grep 'first, in its clone, make uninstall' "$LOG" && return "$status"
 }
 
 # boot KERNEL VERSION: the tree with that kernel, as a test machine of its own.
@@ -232,7 +237,6 @@ mapfile -t all < "$(base_dir)/kernels"
 older=${all[0]} newer=${all[1]:-}
 
 echo "TAP version 13"
-check "packages are refused beside make install" refuse_beside_make_install
 check "apt installs version $OLD_VERSION without the kernel's headers" install_debs "$DIR/old"
 cp "$LOG" "$DIR/install.log"
 check "and DKMS says that they are missing" says_no_headers
@@ -261,6 +265,7 @@ check "it is there after a reboot; data, and it is disabled" after_boot "$DIR/sy
 
 check "DKMS does not try to build for a kernel without InfiniBand" without_infiniband "$newer" "$version"
 
+check "packages are refused beside make install" refuse_beside_make_install
 touch "$TREE/etc/softrnic/links.d/srn7.conf"
 check "apt removes the packages" apt remove softrnic-dkms ibverbs-provider-softrnic softrnic-tools \
 	libsoftrnic-verbs-dev
