@@ -85,6 +85,7 @@ header()
 read_needs()
 {
 	local script=$1 key value pattern file name
+	local -a patterns
 	OPTIONS=() FILES=()
 	for key in timeout mem smp qemu; do
 		value=$(header "$script" $key)
@@ -103,8 +104,9 @@ read_needs()
 	trace) OPTIONS+=(--icount) ;;
 	stock) [[ $(header "$script" icount) != yes ]] || OPTIONS+=(--icount) ;;
 	esac
-	for pattern in $(header "$script" files); do
-		# Relative to the repository; build/ may be elsewhere.
+	read -ra patterns <<< "$(header "$script" files)"
+	for pattern in "${patterns[@]}"; do
+		# Relative to the repository; build/ may be elsewhere, with other files in it.
 		for file in ${pattern/#build\//$BUILD/}; do
 			[[ -e $file ]] || {
 				echo "run-tests: $script needs $file, which there is not" >&2

@@ -205,11 +205,9 @@ std::string mend_misfit_command() {
 checks check_module() {
     const std::string release = kernel_release();
     const bool installed = !modinfo("filename", "softrnic").empty();
-    checks found = {check_kernel(release)};
-    // There is no module for such a kernel.
-    if (found.front().verdict == verdict::wrong) return found;
-    found.push_back(check_headers(release, installed));
-    found.push_back(check_versions(release, installed));
+    // What is in front has to be mended first.
+    checks found = {check_kernel(release), check_headers(release, installed),
+                    check_versions(release, installed)};
     if (installed) found.push_back(check_signature(release));
     return found;
 }
