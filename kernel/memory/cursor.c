@@ -94,34 +94,6 @@ enum srn_mem_fault srn_cursor_peek(struct srn_cursor *c, u32 max, void **data, u
 	return SRN_MEM_OK;
 }
 
-/**
- * srn_cursor_write - place bytes and move on
- * @c: cursor
- * @data: bytes
- * @len: how many
- *
- * Context: as srn_cursor_peek().
- *
- * Return: %SRN_MEM_OK or the fault; bytes that were placed before the fault stay placed.
- */
-enum srn_mem_fault srn_cursor_write(struct srn_cursor *c, const u8 *data, u32 len)
-{
-	enum srn_mem_fault fault;
-	void *to;
-	u32 n;
-
-	while (len) {
-		fault = srn_cursor_peek(c, len, &to, &n);
-		if (fault != SRN_MEM_OK)
-			return fault;
-		memcpy(to, data, n);
-		data += n;
-		len -= n;
-		c->offset += n;
-	}
-	return SRN_MEM_OK;
-}
-
 /* Whoever sees this byte, or this word, sees all that was stored before. */
 #define store_next(to, value)	smp_store_release((to), value)
 
@@ -141,6 +113,44 @@ static void store_in_order(u8 *to, const u8 *from, size_t len)
 		store_next(&to[i], from[i]);
 }
 
+/* Inlined, so that the order costs nothing where it does not matter. */
+static __always_inline enum srn_mem_fault cursor_write(struct srn_cursor *c, const u8 *data,
+						       u32 len, bool in_order)
+{
+	enum srn_mem_fault fault;
+	void *to;
+	u32 n;
+
+	while (len) {
+		fault = srn_cursor_peek(c, len, &to, &n);
+		if (fault != SRN_MEM_OK)
+			return fault;
+		if (in_order)
+			store_in_order(to, data, n);
+		else
+			memcpy(to, data, n);
+		data += n;
+		len -= n;
+		c->offset += n;
+	}
+	return SRN_MEM_OK;
+}
+
+/**
+ * srn_cursor_write - place bytes and move on
+ * @c: cursor
+ * @data: bytes
+ * @len: how many
+ *
+ * Context: as srn_cursor_peek().
+ *
+ * Return: %SRN_MEM_OK or the fault; bytes that were placed before the fault stay placed.
+ */
+enum srn_mem_fault srn_cursor_write(struct srn_cursor *c, const u8 *data, u32 len)
+{
+	return cursor_write(c, data, len, false);
+}
+
 /**
  * srn_cursor_write_in_order - place few bytes and move on
  * @c: cursor
@@ -156,20 +166,7 @@ static void store_in_order(u8 *to, const u8 *from, size_t len)
  */
 enum srn_mem_fault srn_cursor_write_in_order(struct srn_cursor *c, const u8 *data, u32 len)
 {
-	enum srn_mem_fault fault;
-	void *to;
-	u32 n;
-
-	while (len) {
-		fault = srn_cursor_peek(c, len, &to, &n);
-		if (fault != SRN_MEM_OK)
-			return fault;
-		store_in_order(to, data, n);
-		data += n;
-		len -= n;
-		c->offset += n;
-	}
-	return SRN_MEM_OK;
+	return cursor_write(c, data, len, true);
 }
 
 /**

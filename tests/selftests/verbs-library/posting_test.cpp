@@ -292,9 +292,9 @@ TEST(Posting, ARegionAtAnAddressOfItsOwn) {
 }
 
 /// What a program that polls its memory for the last byte of a message would see.
-bool comes(const std::byte& last, std::byte value) {
+bool comes(std::byte& last, std::byte value) {
     const auto end = std::chrono::steady_clock::now() + patience;
-    const std::atomic_ref polled(const_cast<std::byte&>(last));
+    const std::atomic_ref polled(last);
     while (polled.load(std::memory_order_acquire) != value) {
         if (std::chrono::steady_clock::now() > end) return false;
     }

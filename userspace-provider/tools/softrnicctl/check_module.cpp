@@ -54,10 +54,12 @@ check check_headers(const std::string& release, bool installed) {
 constexpr const char* exchange_command =
     "rmmod softrnic && modprobe softrnic && systemctl restart 'softrnic-link@*'";
 
-bool another_is_loaded() {
+/// Nothing if it cannot be told.
+std::optional<bool> another_is_loaded() {
     const auto running = read_line("/sys/module/softrnic/srcversion");
     const std::string on_disk = modinfo("srcversion", "softrnic");
-    return running && !on_disk.empty() && *running != on_disk;
+    if (!running || on_disk.empty()) return std::nullopt;
+    return *running != on_disk;
 }
 
 check check_versions(const std::string& release, bool installed) {
@@ -72,13 +74,12 @@ check check_versions(const std::string& release, bool installed) {
     if (!installed)
         return {verdict::wrong, "module",
                 version + " is loaded, and none is installed for " + release, install_command()};
-    const auto running = read_line("/sys/module/softrnic/srcversion");
-    const std::string on_disk = modinfo("srcversion", "softrnic");
-    if (!running || on_disk.empty())
+    const std::optional<bool> another = another_is_loaded();
+    if (!another)
         return {verdict::unknown, "module",
                 version + " is loaded; whether it is what is installed cannot be told",
                 "modinfo softrnic"};
-    if (another_is_loaded())
+    if (*another)
         return {verdict::wrong, "module",
                 version + " is loaded, and " + modinfo("version", "softrnic") +
                     ", another one, is installed; links go, and those that are enabled come again",
@@ -199,7 +200,7 @@ std::string install_provider_command() {
 }
 
 std::string mend_misfit_command() {
-    return another_is_loaded() ? exchange_command : install_provider_command();
+    return another_is_loaded() == true ? exchange_command : install_provider_command();
 }
 
 checks check_module() {

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "check.hpp"
 #include "descriptor.hpp"
 #include "kernel_log.hpp"
 #include "link.hpp"
@@ -93,6 +94,19 @@ maybe_problem delete_link(rdma_netlink& kernel, const link& link) {
     return refused("cannot delete " + link.name, answer, log);
 }
 
+/// Loads the module; if that fails, what doctor would say first is said at once.
+maybe_problem need_module() {
+    maybe_problem failure = load_module();
+    if (!failure || failure->status == exit_status::denied) return failure;
+    for (const check& found : check_module()) {
+        if (found.verdict != verdict::wrong) continue;
+        failure->what += "\n" + found.topic + ": " + found.what;
+        failure->mend = found.mend;
+        break;
+    }
+    return failure;
+}
+
 /// Links as they are, with the module loaded.
 struct view {
     rdma_netlink kernel;
@@ -159,7 +173,7 @@ maybe_problem add(const std::string& name, const std::string& any_netdev_name) {
     if (maybe_problem bad = check_names(name, any_netdev_name)) return bad;
     if (!netdev_exists(any_netdev_name)) return no_netdev(any_netdev_name);
     const std::string netdev = own_name(any_netdev_name);
-    if (maybe_problem bad = load_module()) return bad;
+    if (maybe_problem bad = need_module()) return bad;
     outcome<view> now = look();
     if (!now) return now.why();
     for (const link* rival : {link_named(now->links, name), link_on(now->links, netdev)}) {
@@ -243,7 +257,7 @@ maybe_problem start(const std::string& any_netdev_name) {
     }
     if (!netdev_exists(any_netdev_name)) return no_netdev(any_netdev_name);
     const std::string netdev = own_name(any_netdev_name);
-    if (maybe_problem bad = load_module()) return bad;
+    if (maybe_problem bad = need_module()) return bad;
     outcome<view> now = look();
     if (!now) return now.why();
     if (const struct link* there = link_on(now->links, netdev)) {

@@ -4,7 +4,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "check.hpp"
 #include "descriptor.hpp"
 #include "process.hpp"
 
@@ -24,16 +23,9 @@ maybe_problem load_module() {
     outcome<ended_process> ended = run_program({"modprobe", "softrnic"});
     if (!ended) return ended.why();
     if (ended->status == 0) return std::nullopt;
-    problem failure{geteuid() == 0 ? exit_status::failed : exit_status::denied,
-                    "the module cannot be loaded: " + ended->output,
-                    geteuid() == 0 ? "softrnicctl doctor" : ""};
-    for (const check& found : check_module()) {
-        if (geteuid() != 0 || found.verdict != verdict::wrong) continue;
-        failure.what += "\n" + found.topic + ": " + found.what;
-        failure.mend = found.mend;
-        break;
-    }
-    return failure;
+    return problem{geteuid() == 0 ? exit_status::failed : exit_status::denied,
+                   "the module cannot be loaded: " + ended->output,
+                   geteuid() == 0 ? "softrnicctl doctor" : ""};
 }
 
 }  // namespace softrnic::ctl
