@@ -26,7 +26,7 @@ set_arch()
 		GNU_TYPE=x86_64-linux-gnu
 		QEMU_PROGRAM=qemu-system-x86_64 CONSOLE=ttyS0
 		# The oldest processor with all that the kernel's CRC32C wants.
-		BOARD=(-M pc -cpu Westmere -device isa-debug-exit,iobase=0xf4,iosize=1)
+		BOARD=(-M pc -cpu Westmere,+rdrand -device isa-debug-exit,iobase=0xf4,iosize=1)
 		# The debug kernels stall in the ACPI of the older board.
 		[[ $KERNEL == stock ]] || BOARD[1]=q35
 		# Without the "rep movsb" string instructions, which TCG runs byte by byte.
