@@ -22,12 +22,14 @@ unpack()
 }
 
 # A test is "test_x (tests.module.Class.test_x)", then perhaps a line of description,
-# then " ... " and its result. Make that one line: "NAME ... RESULT".
+# then " ... " and its result. Make that one line: "NAME ... RESULT". Python may say something of its
+# own in between, when it frees what earlier tests have left; then the result is a line of its own.
 results()
 {
-	awk '/^test_[a-z0-9_]+ \(/ { name = $2; gsub(/[()]/, "", name); sub(/^tests\./, "", name) }
-		name != "" && / \.\.\. / { sub(/^.* \.\.\. /, ""); print name " ... " $0; name = "" }' \
-		"$RESULTS"
+	awk '/^test_[a-z0-9_]+ \(/ { name = $2; gsub(/[()]/, "", name); sub(/^tests\./, "", name); begun = 0 }
+		name != "" && !begun && / \.\.\. / { sub(/^.* \.\.\. /, ""); begun = 1 }
+		begun && /^(ok|skipped .*|FAIL|ERROR|expected failure|unexpected success)$/ {
+			print name " ... " $0; name = ""; begun = 0 }' "$RESULTS"
 }
 
 report()
