@@ -13,12 +13,14 @@
 
 /* It takes a while until a consumer has as much outstanding as it may. */
 #define MAX_SINGLES	128
+/* Posts are counted up to this. */
+#define SEVERAL		2
 #define MIN_PAUSE	1024
 #define MAX_PAUSE	32768
 
-static void worker_had(struct srn_coalesce *c, u32 posts)
+static void worker_had(struct srn_coalesce *c, u8 posts)
 {
-	if (posts > 1) {
+	if (posts == SEVERAL) {
 		c->singles = 0;
 		c->pause = 0;
 		return;
@@ -51,6 +53,7 @@ bool srn_coalesce(struct srn_qp *qp)
 		worker_had(c, c->posts);
 		c->posts = 0;
 	}
-	c->posts++;
+	if (c->posts < SEVERAL)
+		c->posts++;
 	return true;
 }

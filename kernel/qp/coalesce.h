@@ -11,14 +11,14 @@ struct srn_qp;
 
 /**
  * struct srn_coalesce - state for a kernel consumer's send queue, protected by sq.lock
- * @posts: number of posts that the next run of a worker has to transmit so far
+ * @posts: number of posts that the next run of a worker has to transmit so far; 2 stands for more, too
  * @singles: number of runs in a row that had one post to transmit
  * @at_once: number of posts that are still to be transmitted at once
  * @pause: value with which @at_once began
  */
 struct srn_coalesce {
-	u32 posts;
-	u16 singles;
+	u8 posts;
+	u8 singles;
 	u16 at_once;
 	u16 pause;
 };
