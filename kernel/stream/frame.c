@@ -38,8 +38,22 @@ static bool must_copy(const struct srn_framer *f, struct srn_tx_msg *msg, u32 le
 	       (source->held && source->held->type != SRN_MEM_USER);
 }
 
+/* The CRC of an FPDU that is being built; without CRC nothing of it is used. */
+struct running_crc {
+	u32 crc;
+	u8 *from;	/* the first byte that it does not cover yet */
+};
+
+/* The CRC covers the bytes that are sent, not memory that may change. */
+static void cover(struct running_crc *c, u8 *to)
+{
+	c->crc = crc32c(c->crc, c->from, to - c->from);
+	c->from = to;
+}
+
 /* Add @len bytes of the message to the FPDU. */
-static int add_payload(struct srn_stream *s, struct srn_tx_msg *msg, u32 len, bool copy, u32 *crc)
+static int add_payload(struct srn_stream *s, struct srn_tx_msg *msg, u32 len, bool copy,
+		       struct running_crc *crc)
 {
 	struct srn_tx_batch *b = s->batch;
 	void *data;
@@ -52,9 +66,9 @@ static int add_payload(struct srn_stream *s, struct srn_tx_msg *msg, u32 len, bo
 		if (copy) {
 			to = srn_batch_reserve(b, n);
 			memcpy(to, data, n);
-			/* The CRC covers the bytes that are sent, not memory that may change. */
+			/* Now it is in the cache; the header lies in front of the first piece. */
 			if (s->framer.with_crc)
-				*crc = crc32c(*crc, to, n);
+				cover(crc, to + n);
 		} else {
 			srn_batch_refer(b, msg->source.held);
 			srn_batch_append_of(b, msg->source.held, data, n);
@@ -133,17 +147,17 @@ static int build_plain(struct srn_stream *s, struct srn_tx_msg *msg, u32 header_
 {
 	struct srn_tx_batch *b = s->batch;
 	u8 *header = srn_batch_reserve(b, header_len);
-	u32 crc = SRN_CRC_SEED;
+	struct running_crc crc = { .crc = SRN_CRC_SEED, .from = header };
 	int ret;
 
 	srn_frame_header(msg, header, len, last);
-	if (s->framer.with_crc)
-		crc = crc32c(crc, header, header_len);
+	if (!len && s->framer.with_crc)
+		cover(&crc, header + header_len);
 	ret = add_payload(s, msg, len, copy, &crc);
 	if (ret)
 		return ret;
 	srn_batch_reserve(b, srn_framer_put_trailer(srn_batch_tail(b), header_len + len,
-						    s->framer.with_crc, crc));
+						    s->framer.with_crc, crc.crc));
 	return 0;
 }
 

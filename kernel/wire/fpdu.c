@@ -41,11 +41,26 @@ static u32 header_need(const u8 *bytes, u32 have)
 	return bytes[SRN_MPA_LENGTH] & SRN_DDP_TAGGED ? SRN_TAGGED_HEADER : SRN_UNTAGGED_HEADER;
 }
 
-static bool crc_matches(u32 crc, const u8 *trailer, u32 pad)
+static bool crc_matches(u32 crc, const u8 *field)
 {
-	__le32 want = cpu_to_le32(~crc32c(crc, trailer, pad));
+	__le32 want = cpu_to_le32(~crc);
 
-	return !memcmp(&want, trailer + pad, SRN_CRC_LEN);
+	return !memcmp(&want, field, SRN_CRC_LEN);
+}
+
+/* The same for an FPDU that lies in one piece, with @len bytes in front of the CRC. */
+static bool whole_crc_matches(const u8 *fpdu, u32 len)
+{
+	return crc_matches(crc32c(SRN_CRC_SEED, fpdu, len), fpdu + len);
+}
+
+/* The same for one that came in pieces, once its trailer is complete. */
+static bool trailer_matches(const struct srn_fpdu_parser *p)
+{
+	u32 end = p->trailer_len - SRN_CRC_LEN;
+	u32 crc = crc32c(p->crc, p->trailer + p->trailer_summed, end - p->trailer_summed);
+
+	return crc_matches(crc, p->trailer + end);
 }
 
 /*
@@ -62,7 +77,7 @@ static int verify_early(struct srn_fpdu_parser *p, const u8 *data, u32 len)
 	pad = srn_fpdu_pad(body);
 	if (len < body + pad + SRN_CRC_LEN)
 		return 0;
-	if (!crc_matches(crc32c(SRN_CRC_SEED, data, body), data + body, pad))
+	if (!whole_crc_matches(data, body + pad))
 		return -EBADMSG;
 	p->crc_verified = true;
 	return 0;
@@ -175,9 +190,7 @@ static u32 parse_trailer(struct srn_fpdu_parser *p, const u8 *data, u32 len,
 		ev->type = SRN_FPDU_MORE;
 		return take;
 	}
-	if (srn_fpdu_in_doubt(p) &&
-	    !crc_matches(p->crc, p->trailer + p->trailer_summed,
-			 p->trailer_len - SRN_CRC_LEN - p->trailer_summed)) {
+	if (srn_fpdu_in_doubt(p) && !trailer_matches(p)) {
 		fail(p, ev, SRN_TERM(SRN_LAYER_LLP, SRN_LLP_MPA, SRN_MPA_CRC));
 		return take;
 	}
@@ -302,7 +315,7 @@ u32 srn_fpdu_up_to_crc(const u8 *length)
  */
 void srn_fpdu_vouch(struct srn_fpdu_parser *p, u32 crc, const u8 *field)
 {
-	p->vouched = crc_matches(crc, field, 0);
+	p->vouched = crc_matches(crc, field);
 }
 
 /**
@@ -361,7 +374,7 @@ static inline u32 whole_fpdu(const struct srn_fpdu_parser *p, const u8 *data, u3
 	pad = srn_fpdu_pad(*body);
 	if (*body + pad + SRN_CRC_LEN > len)
 		return 0;
-	if (p->with_crc && !crc_matches(crc32c(SRN_CRC_SEED, data, *body), data + *body, pad))
+	if (p->with_crc && !whole_crc_matches(data, *body + pad))
 		return 0;
 	return *body + pad + SRN_CRC_LEN;
 }

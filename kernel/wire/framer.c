@@ -45,7 +45,7 @@ u32 srn_framer_put_trailer(u8 *out, u32 ulpdu_and_length, bool with_crc, u32 crc
 
 	memset(out, 0, SRN_MAX_TRAILER);
 	if (with_crc)
-		field = cpu_to_le32(~crc32c(crc, out, pad));
+		field = cpu_to_le32(~(pad ? crc32c(crc, out, pad) : crc));
 	memcpy(out + pad, &field, SRN_CRC_LEN);
 	return pad + SRN_CRC_LEN;
 }
