@@ -16,8 +16,14 @@
 . ./measure.sh
 # shellcheck source=tests/bench/memory.sh
 . ./memory.sh
+# shellcheck source=tests/bench/connections.sh
+. ./connections.sh
+# shellcheck source=tests/bench/fio.sh
+. ./fio.sh
 # shellcheck source=tests/bench/nvme.sh
 . ./nvme.sh
+# shellcheck source=tests/bench/nfs.sh
+. ./nfs.sh
 
 RAW=/out/raw.csv
 TRACE=/proc/sys/debug/exception-trace

@@ -2,26 +2,23 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shellcheck disable=SC2034,SC2154  # the cell comes from guest.sh, which takes the result
 #
-# NVMe over Fabrics in one guest: random reads of a disk that costs nothing (null_blk).
-# The cell's "list" is the queue depth.
+# NVMe over Fabrics in one guest, with a disk that costs nothing (null_blk). The cell's "list" is
+# the queue depth.
 
 NVMET=/sys/kernel/config/nvmet
 NVME_PORT=4420
 
-# measure_nvme DRIVER: sets MSG_S to the reads in a second.
+# measure_nvme DRIVER
 measure_nvme()
 {
 	local transport=rdma disk
 	[[ $1 != tcp ]] || transport=tcp
-	if nvme_target_up "$transport" && read_fio && disk=$(nvme_connect "$transport"); then
-		MSG_S=$(random_reads "$disk")
+	if nvme_target_up "$transport" && load_fio /dev/nullb0 && disk=$(nvme_connect "$transport"); then
+		run_fio "$disk"
 		nvme disconnect -n bench > /dev/null
 	fi
 	nvme_target_down
-	is_positive "${MSG_S:-0}" && return
-	MEASURE_PROBLEM="failed: $(tail -n 1 "$CLIENT_LOG")"
-	keep_logs "$1"
-	return 1
+	has_fio_result "$1"
 }
 
 nvme_target_up()
@@ -60,19 +57,4 @@ nvme_disk()
 	for disk in /dev/nvme*n1; do
 		[[ -b $disk ]] && echo "$disk"
 	done | grep .
-}
-
-# Its program comes from the host; while the counted rig waits for that, its clock runs.
-read_fio()
-{
-	fio --name=once --filename=/dev/nullb0 --rw=randread --bs="$size" --iodepth="$list" \
-		--ioengine=libaio --direct=1 --number_ios=64 --output-format=json > "$CLIENT_LOG" 2>&1
-}
-
-random_reads()
-{
-	timeout -k 2 "$CLIENT_LIMIT" fio --name=reads --filename="$1" --rw=randread --bs="$size" \
-		--iodepth="$list" --ioengine=libaio --direct=1 --time_based --runtime=2 \
-		--ramp_time=0.5 --output-format=json > "$CLIENT_LOG" 2>&1
-	sed -n '/"read"/,/}/s/^ *"iops" : \([0-9.]*\).*/\1/p' "$CLIENT_LOG" | head -n 1
 }

@@ -19,18 +19,26 @@ struct section {
     bool (*has)(const cell&);
 };
 
+/// Reads or writes of a disk or a file that follow each other.
+bool is_storage_stream(const cell& c) {
+    return c.operation.starts_with("nvme_") || c.operation.starts_with("nfs_");
+}
+
 const std::array sections{
     section{"Bandwidth, MiB/s", metric::mib_s,
             [](const cell& c) {
-                return (c.operation.ends_with("_bw") && c.size > 64) ||
+                return (c.operation.ends_with("_bw") && c.size > 64) || is_storage_stream(c) ||
                        (c.operation == "stream" && c.qps > 1);
             }},
     section{"Message rate, 1/s", metric::msg_s,
             [](const cell& c) {
-                return (c.operation.ends_with("_bw") && c.size <= 4096) || c.operation == "nvme";
+                return (c.operation.ends_with("_bw") && c.size <= 4096) || c.operation == "nvme" ||
+                       c.operation == "nfs" || c.operation == "rounds";
             }},
     section{"Latency, µs", metric::usec,
             [](const cell& c) { return c.operation.ends_with("_lat"); }},
+    section{"To make and to end a connection, µs", metric::usec,
+            [](const cell& c) { return c.operation.ends_with("connect"); }},
     section{"Kernel memory of an idle connection's end, without socket and rings, bytes",
             metric::bytes, [](const cell& c) { return c.operation == "memory"; }},
 };
