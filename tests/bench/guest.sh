@@ -85,4 +85,5 @@ namespaces_up || exit
 for ((round = 1; round <= BENCH_ROUNDS; round++)); do
 	measure_round
 done
+nfs_server_down
 exit 0

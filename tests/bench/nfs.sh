@@ -37,3 +37,13 @@ nfs_server_up()
 		exportfs -o rw,insecure,no_root_squash,no_subtree_check,fsid=0 "*:$NFS_EXPORT" &&
 		echo "rdma 20049" > /proc/fs/nfsd/portlist
 }
+
+# A server that runs keeps the machine from its end.
+nfs_server_down()
+{
+	[[ -e $NFS_EXPORT ]] || return 0
+	rpc.nfsd 0
+	killall rpc.mountd rpcbind
+	exportfs -ua
+	umount "$NFS_EXPORT"
+}

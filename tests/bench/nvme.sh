@@ -47,8 +47,8 @@ nvme_target_down()
 # Print the disk of the connection.
 nvme_connect()
 {
-	nvme connect -t "$1" -a "$SERVER_ADDRESS" -s $NVME_PORT -n bench -i 1 -Q "$list" \
-		> "$CLIENT_LOG" 2>&1 && wait_until 10 nvme_disk > /dev/null && nvme_disk
+	nvme connect -t "$1" -a "$SERVER_ADDRESS" -s $NVME_PORT -n bench -i 1 \
+		-Q $((list < 16 ? 16 : list)) > "$CLIENT_LOG" 2>&1 && wait_until 10 nvme_disk > /dev/null && nvme_disk
 }
 
 nvme_disk()
