@@ -203,8 +203,8 @@ mpirun_ring()
 		mpirun --allow-run-as-root "${hosts[@]}" -np 2 "$@" python3 "$PWD/ring.py"
 }
 
-# From Open MPI 5 on libfabric goes on to use registrations of memory that has been freed: messages
-# are wrong over rxe as well.
+# From Open MPI 5 on libfabric goes on to use registrations of memory that has been freed. With Open
+# MPI 6 messages were wrong over rxe as well.
 openmpi_libfabric()
 {
 	local -a options=()
