@@ -127,8 +127,9 @@ show_complaint()
 {
 	local log=$1 line=$2
 	say "kernel complaint (${log##*/}, line $line):"
+	# All of the text is read: a reader that ends early ends the writer, and with it this report.
 	sed -n "$((line > 3 ? line - 3 : 1)),$((line + 60))p" "$log" | grep -v '\]  ? ' |
-		head -n 40 | sed 's/^/  | /' >&2
+		awk 'NR <= 40 { print "  | " $0 }' >&2
 }
 
 show_tail()
