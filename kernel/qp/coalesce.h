@@ -11,7 +11,7 @@ struct srn_qp;
 
 /**
  * struct srn_coalesce - state for a kernel consumer's send queue, protected by sq.lock
- * @posts: number of posts that the next run of a worker has to transmit so far; 2 stands for more, too
+ * @posts: number of posts that the next run of a worker has to transmit so far; 2: or more
  * @singles: number of runs in a row that had one post to transmit
  * @at_once: number of posts that are still to be transmitted at once
  * @pause: value with which @at_once began

@@ -62,9 +62,10 @@ public:
         : most_(most), size_(size), channel_(rdma_create_event_channel()) {
         if (!channel_) fail("rdma_create_event_channel");
         const softrnic::address where = must(softrnic::address::resolve(host, 0));
-        listener_ = new_end();
-        check(rdma_bind_addr(listener_.get(), where.native()), "rdma_bind_addr");
-        check(rdma_listen(listener_.get(), static_cast<int>(most)), "rdma_listen");
+        // TCP may have the port that rdma_cm takes without asking it.
+        constexpr int attempts = 16;
+        for (int i = 0; !listen(where); ++i)
+            if (errno != EADDRINUSE || i == attempts) fail("rdma_listen");
         where_ = softrnic::address(rdma_get_local_addr(listener_.get()));
     }
 
@@ -76,8 +77,7 @@ public:
     }
 
     void close() {
-        for (const end& client : clients_)
-            check(rdma_disconnect(client.get()), "rdma_disconnect");
+        for (const end& client : clients_) check(rdma_disconnect(client.get()), "rdma_disconnect");
         while (ended_ < clients_.size() + servers_.size()) handle_event();
         clients_.clear();
         servers_.clear();
@@ -99,6 +99,12 @@ private:
         rdma_cm_id* id = nullptr;
         check(rdma_create_id(channel_.get(), &id, nullptr, RDMA_PS_TCP), "rdma_create_id");
         return end(id);
+    }
+
+    bool listen(const softrnic::address& where) {
+        listener_ = new_end();
+        check(rdma_bind_addr(listener_.get(), where.native()), "rdma_bind_addr");
+        return rdma_listen(listener_.get(), static_cast<int>(most_)) == 0;
     }
 
     void start() {
@@ -150,7 +156,7 @@ private:
 
     void accept(rdma_cm_id& id) {
         prepare(id);
-        for (unsigned i = 0; i < receives; ++i) receive(*id.qp);
+        for (unsigned i = 0; i < receives; ++i) receive(servers_.size() - 1);
         rdma_conn_param with = parameters();
         check(rdma_accept(&id, &with), "rdma_accept");
     }
@@ -167,11 +173,11 @@ private:
         if (!domain_) {
             domain_.reset(ibv_alloc_pd(id.verbs));
             sent_.reset(ibv_create_cq(id.verbs, static_cast<int>(most_), nullptr, nullptr, 0));
-            received_.reset(ibv_create_cq(id.verbs, static_cast<int>(receives * most_), nullptr,
-                                          nullptr, 0));
+            received_.reset(
+                ibv_create_cq(id.verbs, static_cast<int>(receives * most_), nullptr, nullptr, 0));
             if (!domain_ || !sent_ || !received_) fail("protection domain, completion queues");
-            region_.reset(ibv_reg_mr(domain_.get(), bytes_.data(), bytes_.size(),
-                                     IBV_ACCESS_LOCAL_WRITE));
+            region_.reset(
+                ibv_reg_mr(domain_.get(), bytes_.data(), bytes_.size(), IBV_ACCESS_LOCAL_WRITE));
             if (!region_) fail("ibv_reg_mr");
         }
         ibv_qp_init_attr with{};
@@ -203,14 +209,14 @@ private:
         check(errno, "ibv_post_send");
     }
 
-    void receive(ibv_qp& qp) {
+    void receive(std::size_t server) {
         ibv_sge to = element(size_);
         ibv_recv_wr* refused = nullptr;
         ibv_recv_wr request{};
-        request.wr_id = reinterpret_cast<std::uintptr_t>(&qp);
+        request.wr_id = server;
         request.sg_list = &to;
         request.num_sge = 1;
-        errno = ibv_post_recv(&qp, &request, &refused);
+        errno = ibv_post_recv(servers_[server]->qp, &request, &refused);
         check(errno, "ibv_post_recv");
     }
 
@@ -228,7 +234,7 @@ private:
         for (const ibv_wc& one : std::span(found).first(static_cast<std::size_t>(n))) {
             if (one.status != IBV_WC_SUCCESS)
                 throw std::runtime_error(ibv_wc_status_str(one.status));
-            if (one.opcode == IBV_WC_RECV) receive(*reinterpret_cast<ibv_qp*>(one.wr_id));
+            if (one.opcode == IBV_WC_RECV) receive(one.wr_id);
         }
         return static_cast<std::size_t>(n);
     }
