@@ -25,6 +25,7 @@
 #include "must.hpp"
 #include "number.hpp"
 #include "owned.hpp"
+#include "tcp_listener.hpp"
 
 namespace {
 
@@ -108,7 +109,6 @@ private:
     }
 
     void start() {
-        constexpr int milliseconds = 2000;
         clients_.push_back(new_end());
         check(rdma_resolve_addr(clients_.back().get(), nullptr, where_.native(), milliseconds),
               "rdma_resolve_addr");
@@ -119,9 +119,8 @@ private:
         check(rdma_get_cm_event(channel_.get(), &event), "rdma_get_cm_event");
         rdma_cm_id* const id = event->id;
         const rdma_cm_event_type type = event->event;
-        const bool of_client = event->listen_id == nullptr && is_client(id);
+        const bool of_client = is_client(id);
         check(rdma_ack_cm_event(event), "rdma_ack_cm_event");
-        constexpr int milliseconds = 2000;
         switch (type) {
             case RDMA_CM_EVENT_ADDR_RESOLVED:
                 check(rdma_resolve_route(id, milliseconds), "rdma_resolve_route");
@@ -239,6 +238,7 @@ private:
         return static_cast<std::size_t>(n);
     }
 
+    static constexpr int milliseconds = 2000;
     static constexpr unsigned sends = 4;
     static constexpr unsigned receives = 4;
 
@@ -262,13 +262,8 @@ private:
 class tcp_connections {
 public:
     tcp_connections(const char* host, unsigned most, std::size_t size)
-        : bytes_(size), where_(must(softrnic::address::resolve(host, 0))) {
+        : bytes_(size), listener_(host, most) {
         if (!epoll_) fail("epoll_create1");
-        check(::bind(listener_.get(), where_.native(), sizeof(sockaddr_in)), "bind");
-        check(::listen(listener_.get(), static_cast<int>(most)), "listen");
-        socklen_t length = sizeof bound_;
-        check(::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&bound_), &length),
-              "getsockname");
     }
 
     void open(unsigned count, unsigned at_a_time) {
@@ -294,23 +289,15 @@ public:
     }
 
 private:
-    static descriptor new_socket() {
-        descriptor made(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-        if (!made) fail("socket");
-        return made;
-    }
-
     void connect() {
-        clients_.push_back(new_socket());
-        const int fd = clients_.back().get();
+        clients_.push_back(listener_.connect());
         const int on = 1;
-        check(::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on), "TCP_NODELAY");
-        check(::connect(fd, reinterpret_cast<const sockaddr*>(&bound_), sizeof bound_), "connect");
+        check(::setsockopt(clients_.back().get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on),
+              "TCP_NODELAY");
     }
 
     void accept() {
-        servers_.emplace_back(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-        if (!servers_.back()) fail("accept4");
+        servers_.push_back(listener_.accept());
         epoll_event of{.events = EPOLLIN, .data = {.fd = servers_.back().get()}};
         check(::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, of.data.fd, &of), "epoll_ctl");
     }
@@ -330,9 +317,7 @@ private:
     }
 
     std::vector<std::byte> bytes_;
-    softrnic::address where_;
-    sockaddr_in bound_{};
-    descriptor listener_ = new_socket();
+    bench::tcp_listener listener_;
     descriptor epoll_{::epoll_create1(EPOLL_CLOEXEC)};
     std::vector<descriptor> clients_;
     std::vector<descriptor> servers_;

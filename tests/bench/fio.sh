@@ -12,7 +12,7 @@ load_fio() { fio_once "$1" randread --number_ios=64; }
 # run_fio FILE: sets MSG_S, or MIB_S where they follow each other.
 run_fio()
 {
-	local direction=read
+	local direction
 	case $operation in
 	*_read | *_write)
 		direction=${operation#*_}

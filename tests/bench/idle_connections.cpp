@@ -2,8 +2,6 @@
 // What an idle connection costs the kernel: opens many to this host's own address, and sees how
 // much memory is less free. What this process has for itself and the rings that it shares with the
 // kernel are taken off.
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -24,6 +22,7 @@
 #include "descriptor.hpp"
 #include "must.hpp"
 #include "softrnic/softrnic.hpp"
+#include "tcp_listener.hpp"
 
 namespace {
 
@@ -134,37 +133,19 @@ private:
     softrnic::cq queue_;
 };
 
-descriptor make_socket() {
-    descriptor fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (!fd) throw std::runtime_error("socket");
-    return fd;
-}
-
 class tcp_ends {
 public:
-    explicit tcp_ends(const char* host) : where_(must(softrnic::address::resolve(host, 0))) {
-        if (::bind(listener_.get(), where_.native(), sizeof(sockaddr_in)) != 0 ||
-            ::listen(listener_.get(), 16) != 0)
-            throw std::runtime_error("listen");
-        socklen_t length = sizeof(bound_);
-        ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&bound_), &length);
-    }
+    explicit tcp_ends(const char* host) : listener_(host, 16) {}
 
     void open(unsigned count, std::vector<descriptor>& ends) {
         for (unsigned i = 0; i < count; ++i) {
-            descriptor client = make_socket();
-            if (::connect(client.get(), reinterpret_cast<const sockaddr*>(&bound_),
-                          sizeof(bound_)) != 0)
-                throw std::runtime_error("connect");
-            ends.emplace_back(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-            ends.push_back(std::move(client));
+            ends.push_back(listener_.connect());
+            ends.push_back(listener_.accept());
         }
     }
 
 private:
-    softrnic::address where_;
-    sockaddr_in bound_{};
-    descriptor listener_ = make_socket();
+    bench::tcp_listener listener_;
 };
 
 template <class Opener, class End>
