@@ -6,11 +6,13 @@
 #include <array>
 #include <future>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "data.hpp"
 #include "descriptor.hpp"
 #include "fixture.hpp"
+#include "settings.hpp"
 
 namespace verbs_test {
 namespace {
@@ -133,6 +135,30 @@ TEST(Connection, AllTheTimeThereIs) {
 TEST(Connection, SecondListenerOnAPort) {
     const softrnic::listener first = must(softrnic::listen(server_address()));
     EXPECT_TRUE(fails_with(softrnic::listen(first.local_address()), EADDRINUSE));
+}
+
+/// A socket of TCP that listens there.
+support::descriptor tcp_listener(const softrnic::address& where) {
+    support::descriptor made(::socket(where.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const bool listens = made &&
+                         ::bind(made.get(), where.native(), sizeof(sockaddr_storage)) == 0 &&
+                         ::listen(made.get(), 1) == 0;
+    EXPECT_TRUE(listens) << errno;
+    return made;
+}
+
+TEST(Connection, ChosenPortIsFree) {
+    constexpr std::uint16_t first = 47000;
+    constexpr std::uint16_t last = first + 31;
+    const support::kernel_setting range("/proc/sys/net/ipv4/ip_local_port_range",
+                                        std::to_string(first) + " " + std::to_string(last));
+    std::vector<support::descriptor> taken;
+    for (std::uint16_t port = first; port <= last; port += 2)
+        taken.push_back(tcp_listener(server_address(port)));
+    for (int i = 0; i < 20; ++i) {
+        const softrnic::listener listener = must(softrnic::listen(server_address()));
+        EXPECT_GT(listener.local_address().port(), first);
+    }
 }
 
 TEST(Connection, ClientGivesUpBeforeTheAnswer) {

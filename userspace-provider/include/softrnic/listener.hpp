@@ -63,6 +63,17 @@ private:
     listener(cm_channel channel, detail::cm_id id) noexcept
         : channel_(std::move(channel)), id_(std::move(id)) {}
 
+    [[nodiscard]] static result<listener> bind_and_listen(const address& where, int backlog) {
+        auto channel = cm_channel::create();
+        if (!channel) return failure(channel.error());
+        auto id = detail::cm_id::create(*channel);
+        if (!id) return failure(id.error());
+        if (rdma_bind_addr(id->native(), where.native()) != 0)
+            return detail::fail_errno("rdma_bind_addr");
+        if (rdma_listen(id->native(), backlog) != 0) return detail::fail_errno("rdma_listen");
+        return listener(std::move(*channel), std::move(*id));
+    }
+
     /// Gives the request a channel of its own, so that its events do not mix with the listener's.
     [[nodiscard]] static result<connection> adopt(const cm_event& event) {
         detail::cm_id id(event.id);
@@ -83,14 +94,14 @@ private:
 /// `address::resolve("::", 7471)` means all of them. `backlog`: requests that may wait for next().
 /// EADDRINUSE: taken; EADDRNOTAVAIL or ENODEV: no RDMA device has that address.
 [[nodiscard]] inline result<listener> listen(const address& where, int backlog = 16) {
-    auto channel = cm_channel::create();
-    if (!channel) return failure(channel.error());
-    auto id = detail::cm_id::create(*channel);
-    if (!id) return failure(id.error());
-    if (rdma_bind_addr(id->native(), where.native()) != 0)
-        return detail::fail_errno("rdma_bind_addr");
-    if (rdma_listen(id->native(), backlog) != 0) return detail::fail_errno("rdma_listen");
-    return listener(std::move(*channel), std::move(*id));
+    // rdma_cm chooses a port without asking TCP, which may have it already.
+    constexpr int attempts = 16;
+    auto made = listener::bind_and_listen(where, backlog);
+    for (int i = 1; i < attempts && where.port() == 0 && !made; ++i) {
+        if (made.error().code != EADDRINUSE) break;
+        made = listener::bind_and_listen(where, backlog);
+    }
+    return made;
 }
 
 }  // namespace softrnic
