@@ -28,6 +28,7 @@ bool srn_compat_sock_hold_net(struct sock *sk)
 
 	if (!net)
 		return false;
+	/* Since 6.14, and in stable kernels before that, there is a function for it. */
 #ifdef SRN_HAVE_SK_NET_REFCNT_UPGRADE
 	sk_net_refcnt_upgrade(sk);
 	put_net(net);
@@ -58,6 +59,7 @@ bool srn_compat_sock_hold_net(struct sock *sk)
  */
 int srn_compat_send_page(struct sock *sk, struct page *page, size_t offset, size_t size, int flags)
 {
+	/* Up to 6.4 pages have a function of their own. */
 #ifdef SRN_HAVE_TCP_SENDPAGE
 	return tcp_sendpage_locked(sk, page, offset, size,
 				   flags | MSG_NOSIGNAL | MSG_NO_SHARED_FRAGS);
@@ -130,6 +132,7 @@ void srn_compat_clear_gid_tag(struct net_device *netdev)
  */
 void srn_compat_never_exec(struct vm_area_struct *vma)
 {
+	/* Since 6.3 flags are changed by functions only. */
 #ifdef SRN_HAVE_VM_FLAGS_CLEAR
 	vm_flags_clear(vma, VM_MAYEXEC);
 #else
@@ -147,6 +150,7 @@ void srn_compat_never_exec(struct vm_area_struct *vma)
 void srn_compat_timer_setup(struct hrtimer *timer,
 			    enum hrtimer_restart (*function)(struct hrtimer *timer))
 {
+	/* Since 6.13 one function does both. */
 #ifdef SRN_HAVE_HRTIMER_SETUP
 	hrtimer_setup(timer, function, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 #else

@@ -12,6 +12,7 @@
 #include <linux/timer.h>
 #include <linux/workqueue.h>
 #include <net/sock.h>
+/* Since 6.9 what belongs to RPS has a header of its own. */
 #ifdef SRN_HAVE_NET_RPS_H
 #include <net/rps.h>
 #endif
