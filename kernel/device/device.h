@@ -11,6 +11,7 @@
 #include <linux/hashtable.h>
 #include <linux/list.h>
 #include <linux/netdevice.h>
+#include <linux/siphash.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
@@ -64,7 +65,7 @@ enum srn_same_host {
  *	last. A place is NULL once that memory is gone. All of it is in @mems as well
  * @requests: connections that were reported and not yet decided on, by number
  * @qpn_blocks: number of blocks of queue pair numbers that have been given out so far
- * @qpn_step: difference between a block of queue pair numbers and the next one, in blocks
+ * @qpn_key: it decides in which order blocks of queue pair numbers are given out
  * @qpns: numbers for queue pairs of the kernel
  * @next_mem: index at which the search for a free number in @mems begins
  * @next_request: index at which the search for a free number in @requests begins
@@ -106,7 +107,7 @@ struct srn_device {
 	struct srn_mem __rcu *recent_mems[SRN_RECENT_MEMS];
 	struct xarray requests;
 	atomic_t qpn_blocks;
-	u32 qpn_step;
+	siphash_key_t qpn_key;
 	struct srn_qpns qpns;
 	u32 next_mem;
 	u32 next_request;

@@ -74,6 +74,25 @@ struct srn_conn *srn_binding_by_hand(struct srn_qp *qp)
 }
 
 /**
+ * srn_binding_is_by_hand - is a queue pair brought up by hand?
+ * @qp: queue pair
+ *
+ * Context: any.
+ *
+ * Return: true if so; false if rdma_cm connects it, or nobody does.
+ */
+bool srn_binding_is_by_hand(struct srn_qp *qp)
+{
+	unsigned long flags;
+	bool by_hand;
+
+	spin_lock_irqsave(&qp->state_lock, flags);
+	by_hand = qp->conn && qp->conn->ops->to_rts;
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+	return by_hand;
+}
+
+/**
  * srn_binding_peer_gone - the peer has closed the connection, or it is broken
  * @qp: queue pair
  *

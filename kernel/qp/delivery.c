@@ -6,6 +6,7 @@
 #include "../stream/rx.h"
 #include "../stream/tx.h"
 #include "answered.h"
+#include "binding.h"
 #include "completion.h"
 #include "delivery.h"
 #include "placed.h"
@@ -197,7 +198,7 @@ static void end_terminate(struct srn_qp *qp)
 {
 	struct srn_terminate t;
 	struct srn_send *send;
-	bool about_request;
+	bool about_request, told = true;
 
 	qp->stream.rx_stopped = true;
 	if (srn_rdmap_get_terminate(qp->rx.control, qp->rx.control_len, &t)) {
@@ -216,7 +217,10 @@ static void end_terminate(struct srn_qp *qp)
 		send->status = request_status(t.code);
 	else if (is_about_message(&t))
 		srn_answered_refused(qp, t.has_header, message_status(t.code));
-	srn_state_fail(qp, IB_EVENT_QP_FATAL, NULL, NULL);
+	else
+		told = false;
+	/* InfiniBand tells of a request that was refused by its completion only. */
+	srn_state_fail(qp, told && srn_binding_is_by_hand(qp) ? 0 : IB_EVENT_QP_FATAL, NULL, NULL);
 }
 
 /**

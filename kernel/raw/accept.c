@@ -7,6 +7,7 @@
 #include "conn.h"
 #include "exchange.h"
 #include "peer.h"
+#include "start.h"
 
 /* The queue pair waits as before. Whoever proves first that it is the peer gets it. */
 static int challenge(struct srn_raw *raw, struct srn_raw_initiator *i)

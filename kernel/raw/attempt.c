@@ -10,6 +10,7 @@
 #include "../stream/sock.h"
 #include "attempt.h"
 #include "exchange.h"
+#include "start.h"
 
 /* How long an attempt may take to reach the peer, and to get a reply. */
 #define CONNECT_TIMEOUT	(5 * HZ)

@@ -13,6 +13,7 @@
 #include "listener.h"
 #include "peer.h"
 #include "progress.h"
+#include "silence.h"
 
 /* RTS sets the others. */
 static void set_attributes(struct srn_raw *raw, const struct ib_qp_attr *attr)
@@ -100,6 +101,7 @@ int srn_raw_bring_up(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask)
 	if (!raw)
 		return -ENOMEM;
 	srn_raw_get(raw);
+	INIT_DELAYED_WORK(&raw->watch, srn_raw_silence_work);
 	raw->port = port;
 	set_attributes(raw, attr);
 	ret = srn_raw_peer_set(raw, attr, &reason);

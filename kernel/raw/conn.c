@@ -7,6 +7,7 @@
 #include "attempt.h"
 #include "conn.h"
 #include "listener.h"
+#include "silence.h"
 
 /* TCP tells of the end before the receiver has parsed what came with it. */
 #define GONE_DELAY	(HZ / 20)
@@ -35,6 +36,7 @@ void srn_raw_conn_end(struct srn_raw *raw)
 		return;
 	if (cancel_delayed_work(&raw->work))
 		srn_raw_put(raw);
+	srn_raw_silence_end(raw);
 	if (raw->listener)
 		srn_raw_listener_put(raw->listener);
 	srn_qp_put(raw->qp);
@@ -87,6 +89,7 @@ static int conn_to_rts(struct srn_conn *conn, const struct ib_qp_attr *attr, int
 		if (raw->state == SRN_RAW_ESTABLISHED) {
 			raw->qp->sq.ord = min_t(u32, raw->qp->sq.ord, raw->attr.max_rd_atomic);
 			srn_rnr_limit_tries(raw->qp, srn_raw_rnr_tries(raw));
+			srn_raw_silence_begin(raw);
 		}
 		srn_state_open_sends(raw->qp);
 	}

@@ -4,6 +4,7 @@
  */
 #include <linux/sched/mm.h>
 
+#include "../qp/completion.h"
 #include "../qp/state.h"
 #include "attempt.h"
 #include "progress.h"
@@ -20,6 +21,7 @@ static bool lost_reply(struct srn_raw *raw)
 {
 	if (!READ_ONCE(raw->gone) || raw->active || raw->self || READ_ONCE(raw->qp->rx.segments))
 		return false;
+	srn_completion_flush_first_as(raw->qp, IB_WC_RETRY_EXC_ERR);
 	srn_state_fail(raw->qp, IB_EVENT_QP_FATAL, NULL, "its peer gave up while it connected");
 	return true;
 }

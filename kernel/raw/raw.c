@@ -4,7 +4,6 @@
  */
 #include <linux/slab.h>
 
-#include "../qp/state.h"
 #include "raw.h"
 
 /**
@@ -109,32 +108,4 @@ void srn_raw_unlock(struct srn_raw *raw)
 {
 	if (srn_worker_lock_release(&raw->lock) && READ_ONCE(raw->state) != SRN_RAW_ENDED)
 		srn_raw_queue(raw, 0);
-}
-
-/**
- * srn_raw_start - hand a connected socket to the queue pair
- * @raw: bring-up that is not ESTABLISHED yet
- * @sock: socket without callbacks; it is the queue pair's if this succeeds
- * @conn: what both ends have agreed on
- *
- * Context: process, raw->lock held; sleeps.
- *
- * Return: 0 or a negative errno.
- */
-int srn_raw_start(struct srn_raw *raw, struct socket *sock, const struct srn_conn_params *conn)
-{
-	int ret;
-
-	lockdep_assert_held(&raw->lock.mutex);
-	ret = srn_connection_start(raw->qp, &raw->conn, sock, conn);
-	if (ret)
-		return ret;
-	raw->state = SRN_RAW_ESTABLISHED;
-	raw->sends_since = 0;
-	srn_handshake_exit(&raw->reply);
-	/* A program that waits in RTR may go on. */
-	if (!raw->rts)
-		srn_state_event(raw->qp, IB_EVENT_COMM_EST);
-	srn_count(raw->dev->counters, raw->active ? SRN_COUNT_CONNECTS : SRN_COUNT_ACCEPTS);
-	return 0;
 }

@@ -86,6 +86,12 @@ struct srn_raw {
 	bool gone;			/* the peer has closed or is lost; set under state_lock */
 	unsigned long sends_since;	/* when sends were first seen to wait; 0: they were not */
 	struct delayed_work work;	/* holds a reference while queued */
+
+	/* while ESTABLISHED, see silence.c; only @watch uses what is behind it */
+	struct delayed_work watch;	/* holds a reference while queued; queued under @lock */
+	unsigned long silent_since;	/* when the peer answered last, while sends wait */
+	u8 looks;			/* how often it was looked at since then */
+	bool asks_often;		/* TCP probes the peer often */
 };
 
 /* How often a Send is tried that finds no receive. 7 retries stand for any number. */
@@ -101,6 +107,5 @@ void srn_raw_put(struct srn_raw *raw);
 void srn_raw_unlock(struct srn_raw *raw);
 void srn_raw_queue(struct srn_raw *raw, unsigned long delay);
 void srn_raw_queue_unless_pending(struct srn_raw *raw, unsigned long delay);
-int srn_raw_start(struct srn_raw *raw, struct socket *sock, const struct srn_conn_params *conn);
 
 #endif /* SRN_RAW_H */

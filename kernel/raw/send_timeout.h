@@ -7,6 +7,8 @@
 
 #include "raw.h"
 
+unsigned long srn_raw_send_timeout(const struct srn_raw *raw);
+bool srn_raw_sends_wait(struct srn_qp *qp);
 bool srn_raw_send_timeout_check(struct srn_raw *raw);
 
 #endif /* SRN_RAW_SEND_TIMEOUT_H */

@@ -56,6 +56,56 @@ MODULE_PARM_DESC(user_timeout,
 		 "Seconds that data of new connections may wait for the peer (default: 120; 0: until net.ipv4.tcp_retries2, and for ever at a closed window)");
 
 /**
+ * srn_keepalive_usual - let TCP probe an idle peer as the module parameters say
+ * @sock: socket
+ *
+ * Context: process, sleeps for the socket lock.
+ */
+void srn_keepalive_usual(struct socket *sock)
+{
+	struct netns_ipv4 *net = &sock_net(sock->sk)->ipv4;
+	unsigned int idle = READ_ONCE(keepalive_idle);
+	unsigned int interval = READ_ONCE(keepalive_interval);
+	unsigned int count = READ_ONCE(keepalive_count);
+
+	tcp_sock_set_keepidle(sock->sk, idle ?: READ_ONCE(net->sysctl_tcp_keepalive_time) / HZ);
+	tcp_sock_set_keepintvl(sock->sk,
+			       interval ?: READ_ONCE(net->sysctl_tcp_keepalive_intvl) / HZ);
+	tcp_sock_set_keepcnt(sock->sk, count ?: READ_ONCE(net->sysctl_tcp_keepalive_probes));
+}
+
+/**
+ * srn_keepalive_often - let TCP probe an idle peer often, and not give it up soon
+ * @sock: socket
+ * @seconds: time between probes; 0 stands for one second
+ *
+ * Nothing is probed if the module parameter keepalive says so.
+ *
+ * Context: process, sleeps for the socket lock.
+ */
+void srn_keepalive_often(struct socket *sock, unsigned int seconds)
+{
+	seconds = clamp(seconds, 1U, (unsigned int)MAX_TCP_KEEPINTVL);
+	tcp_sock_set_keepcnt(sock->sk, MAX_TCP_KEEPCNT);
+	tcp_sock_set_keepintvl(sock->sk, seconds);
+	/* Last, since it sets the timer. */
+	tcp_sock_set_keepidle(sock->sk, seconds);
+}
+
+/**
+ * srn_keepalive_no_limit - let data wait for the peer as long as TCP itself does
+ * @sock: socket
+ *
+ * It may wait for ever for a peer that is there and keeps its window closed.
+ *
+ * Context: process, sleeps for the socket lock.
+ */
+void srn_keepalive_no_limit(struct socket *sock)
+{
+	tcp_sock_set_user_timeout(sock->sk, 0);
+}
+
+/**
  * srn_keepalive_start - have TCP notice when the peer of a new connection is gone
  * @sock: connected socket
  *
@@ -63,21 +113,12 @@ MODULE_PARM_DESC(user_timeout,
  */
 void srn_keepalive_start(struct socket *sock)
 {
-	unsigned int idle = READ_ONCE(keepalive_idle);
-	unsigned int interval = READ_ONCE(keepalive_interval);
-	unsigned int count = READ_ONCE(keepalive_count);
 	unsigned int timeout = READ_ONCE(user_timeout);
-	struct sock *sk = sock->sk;
 
 	if (timeout)
-		tcp_sock_set_user_timeout(sk, timeout * MSEC_PER_SEC);
+		tcp_sock_set_user_timeout(sock->sk, timeout * MSEC_PER_SEC);
 	if (!READ_ONCE(keepalive))
 		return;
-	if (idle)
-		tcp_sock_set_keepidle(sk, idle);
-	if (interval)
-		tcp_sock_set_keepintvl(sk, interval);
-	if (count)
-		tcp_sock_set_keepcnt(sk, count);
-	sock_set_keepalive(sk);
+	srn_keepalive_usual(sock);
+	sock_set_keepalive(sock->sk);
 }

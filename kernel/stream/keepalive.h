@@ -8,5 +8,8 @@
 #include <linux/net.h>
 
 void srn_keepalive_start(struct socket *sock);
+void srn_keepalive_often(struct socket *sock, unsigned int seconds);
+void srn_keepalive_usual(struct socket *sock);
+void srn_keepalive_no_limit(struct socket *sock);
 
 #endif /* SRN_KEEPALIVE_H */

@@ -307,7 +307,7 @@ static void init_tables(struct srn_device *dev)
 	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC1);
 	xa_init_flags(&dev->mems, XA_FLAGS_ALLOC1);
 	xa_init_flags(&dev->requests, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
-	dev->qpn_step = get_random_u32() | 1;
+	get_random_bytes(&dev->qpn_key, sizeof(dev->qpn_key));
 	spin_lock_init(&dev->qpns.lock);
 	dev->next_mem = get_random_u32_below(SRN_MAX_STAG_INDEX);
 }

@@ -166,6 +166,29 @@ no_pingpong_with_secrets()
 	((status == 0)) && (($(dmesg | grep -c "$3") > before))
 }
 
+# host_vanishes PROGRAM: its client is told soon that nothing comes back from the server's host. What
+# perftest sets (timeout 14, 7 retries) means the shortest time that there is, which is 5 s.
+host_vanishes()
+{
+	local status=0 server client start
+	in_b timeout -k 2 $((90 * SLOW)) "$1" -d srnb -x 0 -D 60 > /tmp/vanish-server.log 2>&1 &
+	server=$!
+	wait_listening 18515 || return
+	in_a timeout -k 2 $((60 * SLOW)) "$1" -d srna -x 0 -D 60 "$B4" > /tmp/vanish-client.log 2>&1 &
+	client=$!
+	sleep $((4 * SLOW))
+	ip -n b route add blackhole 10.0.0.1/32 || status=1
+	start=$SECONDS
+	wait_until $((20 * SLOW)) process_gone "$client" || status=1
+	echo "it ended after $((SECONDS - start)) s"
+	grep -E 'Failed status|syndrom' /tmp/vanish-client.log
+	grep -q 'Failed status 12' /tmp/vanish-client.log && ((SECONDS - start >= 4)) || status=1
+	ip -n b route delete blackhole 10.0.0.1/32
+	kill -KILL "$server" "$client" 2> /dev/null
+	wait "$server" "$client" 2> /dev/null
+	return "$status"
+}
+
 ONE_SECRET='known by these two hosts' OTHER_SECRET='known by somebody else'
 
 give_secret_to() { echo "$ONE_SECRET" > "/sys/class/infiniband/$1/raw/secret"; }
@@ -211,6 +234,8 @@ run_check "the end that connects has none" no_pingpong_with_secrets '' "$ONE_SEC
 run_check "the end that waits has none" no_pingpong_with_secrets "$ONE_SECRET" '' \
 	"it has a secret, and the link has none"
 run_check "none has a secret any more" pingpong_with_secrets '' ''
+run_check "the peer's host vanishes while it is written to" host_vanishes ib_write_bw
+run_check "the peer's host vanishes while it is read" host_vanishes ib_read_bw
 chmod +x raw_test
 SRN_RAW_DEVICE=srn0 run_gtest ./raw_test $((250 + ${SRN_RAW_ROUNDS:-0} / 5)) '*'
 run_check "turned off, it is refused" off

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -122,10 +123,12 @@ TEST_F(Raw, WhatCannotBeIsRefused) {
     ibv_qp_attr attr = good;
     attr.ah_attr.is_global = 0;
     EXPECT_EQ(a.modify(attr, end::rtr_mask), EINVAL) << "no GRH";
-    for (const std::uint8_t index : std::array<std::uint8_t, 4>{31, 30, 32, 255}) {
+    // The core looks for the GID, and answers as it does for each device.
+    for (const auto& [index, answer] :
+         std::map<std::uint8_t, int>{{30, ENODATA}, {31, EINVAL}, {32, EINVAL}, {255, EINVAL}}) {
         attr = good;
         attr.ah_attr.grh.sgid_index = index;
-        EXPECT_NE(a.modify(attr, end::rtr_mask), 0) << "sgid_index " << unsigned{index};
+        EXPECT_EQ(a.modify(attr, end::rtr_mask), answer) << "sgid_index " << unsigned{index};
     }
     attr = good;
     attr.ah_attr.grh.dgid = {};
@@ -233,6 +236,65 @@ TEST_F(Raw, SendsWaitForReceives) {
     }
 }
 
+/// Sends of 1 MiB, all from one place in memory, and receives of the same size.
+class large_messages {
+public:
+    static constexpr std::size_t size = 1 << 20;
+
+    explicit large_messages(const device& dev)
+        : memory_(size), region_(ibv_reg_mr(dev.domain(), memory_.data(), size, end::access)) {
+        if (!region_) throw std::runtime_error("no memory region");
+    }
+
+    int send(const end& from, std::uint64_t id) {
+        ibv_sge sge = entry();
+        ibv_send_wr wr{}, *bad = nullptr;
+        wr.wr_id = id;
+        wr.sg_list = &sge;
+        wr.num_sge = 1;
+        wr.opcode = IBV_WR_SEND;
+        return ibv_post_send(from.get(), &wr, &bad);
+    }
+    int receive(const end& to, std::uint64_t id) {
+        ibv_sge sge = entry();
+        ibv_recv_wr wr{.wr_id = id, .next = nullptr, .sg_list = &sge, .num_sge = 1}, *bad = nullptr;
+        return ibv_post_recv(to.get(), &wr, &bad);
+    }
+
+private:
+    ibv_sge entry() const {
+        return {.addr = reinterpret_cast<std::uintptr_t>(memory_.data()),
+                .length = size,
+                .lkey = region_->lkey};
+    }
+
+    std::vector<unsigned char> memory_;
+    owned<ibv_mr, ibv_dereg_mr> region_;
+};
+
+// The receiver keeps its window closed, as there is no receive, and is there. That has no limit.
+TEST_F(Raw, ManySendsWaitForReceivesForEver) {
+    constexpr std::uint64_t count = 24;
+    const support::kernel_setting limit("/sys/module/softrnic/parameters/user_timeout", "2");
+    large_messages source(dev), target(dev);
+    end a(dev, 7, nullptr, count), b(dev);
+    ASSERT_NO_FATAL_FAILURE(bring_up(a, b));
+    for (std::uint64_t id = 0; id < count; id++) ASSERT_EQ(source.send(a, id), 0);
+    EXPECT_FALSE(a.completion(9s));
+    for (std::uint64_t id = 0; id < count; id++) {
+        ASSERT_EQ(target.receive(b, id), 0);
+        const auto received = b.completion();
+        ASSERT_TRUE(received);
+        ASSERT_EQ(received->status, IBV_WC_SUCCESS) << ibv_wc_status_str(received->status);
+    }
+    for (std::uint64_t id = 0; id < count; id++) {
+        const auto sent = a.completion();
+        ASSERT_TRUE(sent);
+        EXPECT_EQ(sent->wr_id, id);
+        EXPECT_EQ(sent->status, IBV_WC_SUCCESS) << ibv_wc_status_str(sent->status);
+    }
+}
+
 void expect_completion(end& e, std::uint64_t id, ibv_wc_status status) {
     const auto wc = e.completion();
     ASSERT_TRUE(wc) << "of " << id;
@@ -260,6 +322,19 @@ void expect_refused(end& a, end& b) {
     ASSERT_EQ(b.post_receive(21), 0);
     EXPECT_FALSE(b.completion(1s));
     EXPECT_EQ(b.query().qp_state, IBV_QPS_RTS);
+}
+
+// Whose request was refused learns it by the completion only, as with InfiniBand.
+TEST_F(Raw, ARefusedWriteRaisesAnEventAtItsTargetOnly) {
+    const device target;
+    end a(dev), b(target);
+    ASSERT_NO_FATAL_FAILURE(bring_up(a, b));
+    end elsewhere(dev);
+    ASSERT_EQ(a.post(IBV_WR_RDMA_WRITE, 1, &elsewhere), 0);
+    expect_completion(a, 1, IBV_WC_REM_ACCESS_ERR);
+    EXPECT_EQ(a.query().qp_state, IBV_QPS_ERR);
+    EXPECT_EQ(target.event(30s), IBV_EVENT_QP_ACCESS_ERR);
+    EXPECT_EQ(dev.event(1s), std::nullopt);
 }
 
 TEST_F(Raw, ASendWaitsForItsReceiveAsOftenAsItMay) {
@@ -461,6 +536,96 @@ TEST_F(Raw, ResetForgets) {
         expect_send(a, *peer);
         expect_send(*peer, a);
     }
+}
+
+// A queue pair that is reset in the middle of something works again, and tells nothing of before.
+class ResetWhile : public Raw {
+protected:
+    void expect_reset(end& a) {
+        ASSERT_EQ(a.reset(), 0);
+        while (a.completion(0s)) {
+        }
+        end fresh(dev);
+        ASSERT_NO_FATAL_FAILURE(bring_up(a, fresh));
+        EXPECT_FALSE(a.completion(1s)) << "of what was posted before";
+        expect_send(a, fresh);
+        expect_send(fresh, a);
+    }
+};
+
+TEST_F(ResetWhile, ItWaitsForItsPeer) {
+    for (const std::uint32_t peer : {0xffffffU, 1U}) {
+        end a(dev);
+        ASSERT_EQ(a.to_init(), 0);
+        ASSERT_EQ(a.to_rtr(peer, 7), 0);
+        ASSERT_EQ(a.to_rts(), 0);
+        ASSERT_EQ(a.post_receive(1), 0);
+        for (const std::uint64_t id : {2U, 3U}) ASSERT_EQ(a.post(IBV_WR_SEND, id), 0);
+        std::this_thread::sleep_for(100ms);
+        expect_reset(a);
+    }
+}
+
+TEST_F(ResetWhile, ItConnectsToNobody) {
+    end a(dev);
+    ASSERT_EQ(a.to_init(), 0);
+    ibv_qp_attr attr = a.rtr(0xffffff, 7);
+    // Another host of the same network, higher than this one, which is not there.
+    attr.ah_attr.grh.dgid.raw[15] = 0xfe;
+    ASSERT_EQ(a.modify(attr, end::rtr_mask), 0);
+    ASSERT_EQ(a.to_rts(), 0);
+    ASSERT_EQ(a.post(IBV_WR_SEND, 1), 0);
+    std::this_thread::sleep_for(100ms);
+    expect_reset(a);
+}
+
+TEST_F(ResetWhile, ItsPeerIsGone) {
+    end a(dev);
+    auto b = std::make_unique<end>(dev);
+    ASSERT_NO_FATAL_FAILURE(bring_up(a, *b));
+    expect_send(a, *b);
+    b.reset();
+    ASSERT_EQ(a.post(IBV_WR_SEND, 1), 0);
+    std::this_thread::sleep_for(200ms);
+    expect_reset(a);
+}
+
+TEST_F(ResetWhile, ASendWaitsForItsReceive) {
+    end a(dev), b(dev);
+    ASSERT_NO_FATAL_FAILURE(bring_up(a, b));
+    for (const std::uint64_t id : {1U, 2U}) ASSERT_EQ(a.post(IBV_WR_SEND, id), 0);
+    std::this_thread::sleep_for(200ms);
+    expect_reset(b);
+    expect_reset(a);
+}
+
+TEST_F(ResetWhile, DataIsUnderWay) {
+    constexpr std::uint64_t count = 16;
+    large_messages source(dev), target(dev);
+    end a(dev), b(dev);
+    for (end* e : {&a, &b}) {
+        ASSERT_NO_FATAL_FAILURE(bring_up(a, b));
+        for (std::uint64_t id = 0; id < count; id++) ASSERT_EQ(target.receive(b, id), 0);
+        for (std::uint64_t id = 0; id < count; id++) ASSERT_EQ(source.send(a, id), 0);
+        std::this_thread::sleep_for(20ms);
+        expect_reset(*e);
+        for (end* both : {&a, &b}) ASSERT_EQ(both->reset(), 0);
+        for (end* both : {&a, &b})
+            while (both->completion(0s)) {
+            }
+    }
+}
+
+// Whoever has the numbers of queue pairs of three processes does not know those of a fourth.
+TEST_F(Raw, NumbersOfOthersCannotBeCalculated) {
+    constexpr std::uint32_t block = 64, all = 0xffffff;
+    const std::array<device, 4> processes;
+    std::array<std::uint32_t, 4> numbers{};
+    std::transform(processes.begin(), processes.end(), numbers.begin(),
+                   [](const device& d) { return end(d).number() & ~(block - 1); });
+    const std::uint32_t first = (numbers[1] - numbers[0]) & all;
+    EXPECT_FALSE(((numbers[2] - numbers[1]) & all) == first &&
+                 ((numbers[3] - numbers[2]) & all) == first);
 }
 
 void expect_nobody(end& a) {
