@@ -10,7 +10,6 @@
 #include "state.h"
 
 /* Whoever polls the end of a Write looks at no more bytes than these. */
-#define POLLED_BYTES	64u
 
 /* How the peer is told of a fault of memory that it writes to. */
 static struct srn_term_code write_fault(enum srn_mem_fault fault)
@@ -248,27 +247,29 @@ int srn_placement_memory(struct srn_stream *s, gfp_t gfp)
 	return srn_rnr_memory(qp, gfp);
 }
 
-/* Do these bytes end an RDMA Write? */
-static bool ends_write(const struct srn_qp_rx *rx, u32 len)
-{
-	return rx->target == &rx->write && rx->header.last && rx->write.offset + len == rx->payload;
-}
-
 /*
- * Programs poll the end of a Write, or a few words there, to see that all of it has come. No
- * specification promises them that it works, and adapters let it work.
+ * Place bytes of a Write's last segment. Programs poll the end of a Write, or a few words there, to
+ * see that all of it has come. No specification promises them that it works, and adapters let it
+ * work. So the end waits in @control until all of it is there, if it comes in pieces.
  */
 static enum srn_mem_fault place_last(struct srn_qp_rx *rx, const u8 *data, u32 len)
 {
-	u32 end = min(len, POLLED_BYTES);
+	u32 end = min(rx->payload, SRN_POLLED_BYTES);
+	u32 n = min(len, rx->payload - end - rx->write.offset);
 	enum srn_mem_fault fault;
 
-	if (len > end) {
-		fault = srn_cursor_write(&rx->write, data, len - end);
-		if (fault != SRN_MEM_OK)
+	if (n) {
+		fault = srn_cursor_write(&rx->write, data, n);
+		if (fault != SRN_MEM_OK || n == len)
 			return fault;
 	}
-	return srn_cursor_write_in_order(&rx->write, data + len - end, end);
+	if (likely(len - n == end))
+		return srn_cursor_write_in_order(&rx->write, data + n, end);
+	memcpy(rx->control + rx->control_len, data + n, len - n);
+	rx->control_len += len - n;
+	if (rx->control_len < end)
+		return SRN_MEM_OK;
+	return srn_cursor_write_in_order(&rx->write, rx->control, end);
 }
 
 /**
@@ -299,7 +300,7 @@ int srn_placement_place(struct srn_stream *s, const u8 *data, u32 len, struct sr
 		rx->control_len += len;
 		return 0;
 	}
-	if (ends_write(rx, len))
+	if (rx->target == &rx->write && rx->header.last)
 		fault = place_last(rx, data, len);
 	else
 		fault = srn_cursor_write(rx->target, data, len);

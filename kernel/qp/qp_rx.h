@@ -42,11 +42,12 @@ struct srn_qp_rx {
 	struct srn_cursor recv;		/* where Sends are placed */
 	struct srn_cursor read;		/* where RDMA Read Responses are placed */
 
-	u8 control[SRN_TERM_MAX];	/* a control message */
+	u8 control[SRN_TERM_MAX];	/* a control message, or the end of a Write */
 	u32 placed;			/* number of the peer's messages so far, see placed.h */
 };
 
 /* The longest control message of fixed length has to fit; lengths are checked with the headers. */
 static_assert(sizeof(struct srn_wire_atomic_request) <= SRN_TERM_MAX);
+static_assert(SRN_POLLED_BYTES <= SRN_TERM_MAX);
 
 #endif /* SRN_QP_RX_H */

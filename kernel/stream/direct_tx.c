@@ -25,7 +25,7 @@
 static int deliver_segment(struct srn_stream *s, struct srn_stream *peer, u32 *bytes)
 {
 	struct srn_tx_msg *msg = &s->msg;
-	u32 len = min_t(u32, msg->length - msg->done, MAX_SEGMENT);
+	u32 len = srn_frame_payload(msg, min_t(u32, msg->length - msg->done, MAX_SEGMENT));
 	bool last = msg->done + len == msg->length;
 	u8 header[SRN_MAX_HEADER] = {};
 	int ret;

@@ -93,6 +93,27 @@ static u32 fpdu_size(const struct srn_stream *s, u32 limit)
 	return max(room, mss);
 }
 
+/**
+ * srn_frame_payload - how much of a message its next segment shall have
+ * @msg: message
+ * @len: bytes that it can have
+ *
+ * The end of a Write, which programs poll, lies in one segment.
+ *
+ * Context: any.
+ *
+ * Return: @len, or a little less.
+ */
+u32 srn_frame_payload(const struct srn_tx_msg *msg, u32 len)
+{
+	u32 behind = msg->length - msg->done - len;
+
+	if (!behind || behind >= SRN_POLLED_BYTES || msg->opcode != SRN_OP_WRITE ||
+	    len < SRN_POLLED_BYTES)
+		return len;
+	return len - (SRN_POLLED_BYTES - behind);
+}
+
 /*
  * Return: payload bytes of the next FPDU; 0 with *room false if the batch is full. The header is
  * written with its length before the payload is looked at, so there must be room for the worst
@@ -118,7 +139,7 @@ static u32 payload_size(struct srn_stream *s, struct srn_tx_msg *msg, u32 overhe
 		return 0;
 	if (*copy)
 		len = min(len, buf_left - fixed);
-	return len;
+	return srn_frame_payload(msg, len);
 }
 
 /**
@@ -205,7 +226,11 @@ static u32 count_continuations(const struct srn_stream *s, const struct srn_tx_m
 	u32 iov = SRN_BATCH_IOV - b->num_iov - FIXED_IOV;
 	u32 max;
 
-	max = min((left - 1) / e->len, (limit - b->bytes) / (overhead + e->len));
+	max = (left - 1) / e->len;
+	/* The one before the last is a little shorter where the last would have too little. */
+	if (max && srn_frame_payload(msg, max * e->len) < max * e->len)
+		max--;
+	max = min(max, (limit - b->bytes) / (overhead + e->len));
 	max = min(max, (SRN_BATCH_BUF - b->used) / overhead);
 	/* The payload between two headers is cut at the end of each block. */
 	return min(max, iov / (u32)(2 + e->len / MIN_BLOCK + 1));

@@ -17,6 +17,7 @@
 	(SRN_TAGGED_HEADER + SRN_MAX_TRAILER +				\
 	 SRN_MARKER_LEN * SRN_MAX_MARKERS(SRN_TAGGED_HEADER))
 
+u32 srn_frame_payload(const struct srn_tx_msg *msg, u32 len);
 void srn_frame_header(const struct srn_tx_msg *msg, u8 *header, u32 len, bool last);
 void srn_frame_done(struct srn_stream *s, struct srn_tx_msg *msg, u32 len, bool last);
 int srn_frame_build(struct srn_stream *s, struct srn_tx_msg *msg, u32 limit);

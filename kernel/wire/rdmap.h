@@ -179,6 +179,9 @@ struct srn_untagged_queue {
 	u32 mo;
 };
 
+/* Bytes at the end of a Write that a program may poll to see that all of it has come. */
+#define SRN_POLLED_BYTES	48u
+
 /* Largest Terminate payload: control word, length, DDP header, Read Request. */
 #define SRN_TERM_MAX		(4 + 2 + 18 + 28)
 

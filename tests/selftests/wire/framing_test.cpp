@@ -4,6 +4,8 @@
 #include "framing.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 namespace wirepeer {
 namespace {
@@ -285,6 +287,32 @@ TEST(NoCrc, rfc5044_7_1_1_unless_the_peer_wants_it) {
         wrong.back() ^= 1;
         s.wire.send(wrong);
         s.expect_terminate(terminate_payload({2, 0, 2}, term_headers::none, {}));
+    }
+}
+
+// Programs poll the end of a Write. Without CRC the rest of a segment is placed as it comes.
+TEST(NoCrc, the_end_of_a_write_appears_at_once) {
+    constexpr std::size_t size = 256, polled = 48, header = 16;
+    const bytes text(size, 0x5a);
+    framed_session f({.crc = false});
+    const region open = arena::get().layout().open;
+    std::uint64_t at = 0;
+    std::uint32_t number = 0;
+    for (const std::size_t missing : {1U, 20U, 47U}) {
+        const bytes all = fpdu(make_write(open.stag, open.base + at, text));
+        const std::size_t cut = header + size - missing;
+        const auto target = arena::get().bytes_of(open).subspan(at, size);
+        const auto end = target.last(polled);
+        f.s.wire.send(byte_view(all).first(cut));
+        for (int i = 0; i < 5000 && target[size - polled - 1] == 0; ++i)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        EXPECT_EQ(hex(target.first(size - polled)), hex(byte_view(text).first(size - polled)));
+        EXPECT_EQ(std::ranges::count(end, 0), std::ptrdiff_t{polled}) << missing << " are missing";
+        f.s.wire.send(byte_view(all).subspan(cut));
+        f.wire.send(make_send(++number, pattern(20)));
+        f.s.expect_receive(number, 20);
+        EXPECT_EQ(hex(target), hex(text));
+        at += size;
     }
 }
 

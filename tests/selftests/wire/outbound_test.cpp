@@ -189,6 +189,29 @@ TEST_P(Segments, rfc5041_5_2_of_a_read_response) {
     expect_cut_well(parts, GetParam());
 }
 
+// Programs poll the end of a Write.
+TEST(Sent, the_end_of_a_write_in_one_segment) {
+    constexpr std::uint32_t polled = 48, most = 4;
+    session_options options = usual_options(role::responder);
+    options.mss = 1000;
+    session s(options);
+    const auto parts_of_a_write = [&](std::size_t size) {
+        const bytes text = pattern(size);
+        std::vector<segment> parts;
+        must(s.end.qp().write(out(text), {.addr = their_base, .rkey = their_stag}));
+        EXPECT_EQ(s.wire.read_message(&parts), make_write(their_stag, their_base, text));
+        return parts;
+    };
+    const std::size_t whole = parts_of_a_write(3000).front().payload.size();
+    for (std::size_t count = 1; count < most; ++count) {
+        for (const std::size_t rest : {1U, 4U, 8U, 47U, 48U}) {
+            const auto parts = parts_of_a_write(count * whole + rest);
+            EXPECT_EQ(parts.size(), count + 1) << rest;
+            EXPECT_EQ(parts.back().payload.size(), polled) << rest;
+        }
+    }
+}
+
 /// The MTU of lo, which both ends are on, is another one for a while.
 class narrow_path {
 public:
