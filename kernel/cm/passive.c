@@ -104,6 +104,16 @@ static void request_reported(struct srn_ep *ep)
 	spin_unlock_bh(&ep->dev->lock);
 }
 
+/* It has said what it wants, so that those who have not are dropped first. */
+static void wait_for_room(struct srn_ep *ep)
+{
+	spin_lock_bh(&ep->dev->lock);
+	if (!list_empty(&ep->half_open_node))
+		list_move_tail(&ep->half_open_node, &ep->listener->half_open);
+	spin_unlock_bh(&ep->dev->lock);
+	srn_ep_queue_later(ep, EVENT_RETRY);
+}
+
 static void handle_request(struct srn_ep *ep)
 {
 	const struct srn_mpa_frame *f = &ep->peer.frame;
@@ -126,7 +136,7 @@ static void handle_request(struct srn_ep *ep)
 	}
 	ret = report_request(ep);
 	if (ret == -ENOMEM || ret == -EAGAIN)
-		srn_ep_queue_later(ep, EVENT_RETRY);
+		wait_for_room(ep);
 	else if (ret == -EDQUOT)
 		drop(ep, "programs of this link have too many requests");
 	else if (ret)

@@ -55,6 +55,7 @@ enum srn_same_host {
  * @ibdev: what the RDMA core sees
  * @netdev: network device that the link was added on; the RDMA core holds a reference
  * @net: network namespace of @netdev when the link was added; it waits for the link to be gone
+ * @net_entry: in the list of the namespace's links, see netns.c
  * @cm_wq: worker that sets up connections, one endpoint after the other
  * @report_wq: workers that tell consumers of connections, see cm/reporter.c
  * @raw_wq: worker that connects queue pairs which are brought up by hand
@@ -92,12 +93,14 @@ enum srn_same_host {
  * @secret: what both ends of a bring-up by hand have to know; NULL: nothing, see secret.h
  * @bring_up: brings a queue pair to RTR by hand; verbs/ hands down what is above this layer
  * @registering: the task that registers the link, for which the core replays existing listeners
+ * @settings_shown: the settings in raw/ have been shown, or there was no memory for that
  * @closing: the link is being deleted
  */
 struct srn_device {
 	struct ib_device ibdev;
 	struct net_device *netdev;
 	struct net *net;
+	struct list_head net_entry;
 	struct workqueue_struct *cm_wq;
 	struct workqueue_struct *report_wq;
 	struct workqueue_struct *raw_wq;
@@ -134,6 +137,7 @@ struct srn_device {
 	struct crypto_shash __rcu *secret;
 	int (*bring_up)(struct srn_qp *qp, const struct ib_qp_attr *attr, int mask);
 	struct task_struct *registering;
+	bool settings_shown;
 	bool closing;
 };
 

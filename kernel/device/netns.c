@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Network namespaces wait for the links in them.
+ * Network namespaces know the links in them, of which a network device has one, and wait for them.
  *
  * The sockets of a link hold no reference to their namespace; otherwise it could never be deleted.
  * A virtual network device is deleted with its namespace, and its link is deleted before it. A
@@ -18,8 +18,26 @@
 static unsigned int net_links_id;
 
 struct net_links {
-	atomic_t links;		/* number of links whose sockets are in this namespace */
+	struct list_head links;		/* those whose sockets are in this namespace */
 };
+
+static DEFINE_SPINLOCK(links_lock);	/* protects the lists of all namespaces */
+
+/* The core may hide a link for a while, so it is not asked. */
+static int enter(struct srn_device *dev, struct net_links *sn)
+{
+	struct srn_device *other;
+	int ret = 0;
+
+	spin_lock(&links_lock);
+	list_for_each_entry(other, &sn->links, net_entry)
+		if (other->netdev == dev->netdev)
+			ret = -EEXIST;
+	if (!ret)
+		list_add(&dev->net_entry, &sn->links);
+	spin_unlock(&links_lock);
+	return ret;
+}
 
 /**
  * srn_netns_enter - bind a new link to the namespace of its network device
@@ -27,23 +45,20 @@ struct net_links {
  *
  * Context: process, RTNL not held.
  *
- * Return: false if the network device is going away.
+ * Return: 0; -ENODEV if the network device is going away; -EEXIST if it has a link there.
  */
-bool srn_netns_enter(struct srn_device *dev)
+int srn_netns_enter(struct srn_device *dev)
 {
-	struct net_links *sn;
-	bool there;
+	int ret = -ENODEV;
 
 	/* While RTNL is held, a registered device keeps its namespace from exiting. */
 	rtnl_lock();
-	there = dev->netdev->reg_state == NETREG_REGISTERED;
-	if (there) {
+	if (dev->netdev->reg_state == NETREG_REGISTERED) {
 		dev->net = dev_net(dev->netdev);
-		sn = net_generic(dev->net, net_links_id);
-		atomic_inc(&sn->links);
+		ret = enter(dev, net_generic(dev->net, net_links_id));
 	}
 	rtnl_unlock();
-	return there;
+	return ret;
 }
 
 /**
@@ -55,18 +70,31 @@ bool srn_netns_enter(struct srn_device *dev)
 void srn_netns_leave(struct srn_device *dev)
 {
 	struct net_links *sn = net_generic(dev->net, net_links_id);
+	bool last;
 
 	dev->net = NULL;
+	spin_lock(&links_lock);
+	list_del(&dev->net_entry);
+	last = list_empty(&sn->links);
+	spin_unlock(&links_lock);
 	/* Waking uses only the address: the namespace may be gone by then. */
-	if (atomic_dec_and_test(&sn->links))
+	if (last)
 		wake_up_var(&sn->links);
+}
+
+static int __net_init init_net_links(struct net *net)
+{
+	struct net_links *sn = net_generic(net, net_links_id);
+
+	INIT_LIST_HEAD(&sn->links);
+	return 0;
 }
 
 static void __net_exit exit_net(struct net *net)
 {
 	struct net_links *sn = net_generic(net, net_links_id);
 
-	wait_var_event(&sn->links, !atomic_read(&sn->links));
+	wait_var_event(&sn->links, list_empty(&sn->links));
 }
 
 /*
@@ -74,6 +102,7 @@ static void __net_exit exit_net(struct net *net)
  * was registered leaves first: this one before TCP.
  */
 static struct pernet_operations net_ops = {
+	.init = init_net_links,
 	.exit = exit_net,
 	.id = &net_links_id,
 	.size = sizeof(struct net_links),

@@ -186,16 +186,16 @@ static void srn_dealloc_driver(struct ib_device *ibdev)
  */
 static int srn_enable_driver(struct ib_device *ibdev)
 {
-	struct srn_device *dev = to_srn_dev(ibdev), *other;
-	bool unwanted = !net_eq(dev->net, dev_net(dev->netdev));
+	struct srn_device *dev = to_srn_dev(ibdev);
 
+	if (dev->settings_shown)
+		/* Whoever registered it did not find it when that was done. */
+		WRITE_ONCE(dev->registering, NULL);
+	else if (srn_settings_register(dev))
+		ibdev_notice(ibdev, "no memory to show the settings in raw/\n");
+	dev->settings_shown = true;
 	srn_gid_check(dev, 0);
-	/* While this one was hidden the network device may have got another link. */
-	other = srn_device_find(dev->netdev);
-	unwanted |= other && other != dev;
-	if (other)
-		ib_device_put(&other->ibdev);
-	if (unwanted)
+	if (!net_eq(dev->net, dev_net(dev->netdev)))
 		ib_unregister_device_queued(ibdev);
 	return 0;
 }
@@ -319,7 +319,7 @@ static void init_tables(struct srn_device *dev)
  * Context: process.
  *
  * Return: device, to be registered or given to srn_ib_device_free(), or an error
- * pointer: -ENODEV if the network device is going away.
+ * pointer: -ENODEV if the network device is going away; -EEXIST if it has a link.
  */
 struct srn_device *srn_ib_device_create(struct net_device *netdev)
 {
@@ -338,10 +338,9 @@ struct srn_device *srn_ib_device_create(struct net_device *netdev)
 		goto err_device;
 	if (alloc_workqueues(dev))
 		goto err_counters;
-	if (!srn_netns_enter(dev)) {
-		ret = -ENODEV;
+	ret = srn_netns_enter(dev);
+	if (ret)
 		goto err_wq;
-	}
 	dev_hold(netdev);
 	dev->id = atomic_inc_return(&next_id);
 	srn_settings_init(dev);

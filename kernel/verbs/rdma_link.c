@@ -11,7 +11,6 @@
 #include <rdma/rdma_netlink.h>
 
 #include "../compat/compat.h"
-#include "../device/settings.h"
 #include "../uapi/softrnic-abi.h"
 #include "gid.h"
 #include "ib_device.h"
@@ -48,7 +47,7 @@ static bool remove_if_stranded(struct net_device *netdev, const struct net *net)
 	return true;
 }
 
-/* The link may have been deleted again by now. */
+/* The link may have been deleted again by now, or be hidden. */
 static void complete_link(struct net_device *netdev)
 {
 	struct srn_device *dev = srn_device_find(netdev);
@@ -60,8 +59,6 @@ static void complete_link(struct net_device *netdev)
 	rtnl_lock();
 	srn_ib_device_update_gid(dev);
 	rtnl_unlock();
-	if (srn_settings_register(dev))
-		pr_notice("softrnic: %s: no memory to show the settings in raw/\n", netdev->name);
 	/* An address may have come before anybody could be told. */
 	srn_gid_check(dev, 0);
 	ib_device_put(&dev->ibdev);
@@ -80,6 +77,8 @@ static int add_link(const char *name, struct net_device *netdev, const struct ne
 		return -EEXIST;
 	}
 	dev = srn_ib_device_create(netdev);
+	if (dev == ERR_PTR(-EEXIST))
+		pr_notice("softrnic: %s: has a link that comes or goes just now\n", netdev->name);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	*net = dev->net;
