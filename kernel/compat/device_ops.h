@@ -10,6 +10,7 @@
 
 #include "../memory/mr.h"
 #include "../qp/cq.h"
+#include "../verbs/resource.h"
 
 /* Since 6.11 a command's attributes are passed instead of its udata; a kernel consumer has none. */
 #ifdef SRN_HAVE_CREATE_CQ_ATTRS
@@ -61,6 +62,13 @@ static inline void srn_compat_report_port_event(struct ib_device *ibdev, struct 
 #define SRN_COMPAT_PORT_EVENTS	.report_port_event = srn_compat_report_port_event,
 #else
 #define SRN_COMPAT_PORT_EVENTS
+#endif
+
+/* 6.12 lets drivers tell of shared receive queues, and 6.1 does not. */
+#ifdef SRN_HAVE_FILL_RES_SRQ
+#define SRN_COMPAT_FILL_RES_SRQ	.fill_res_srq_entry = srn_resource_srq,
+#else
+#define SRN_COMPAT_FILL_RES_SRQ
 #endif
 
 #endif /* SRN_COMPAT_DEVICE_OPS_H */

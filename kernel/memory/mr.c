@@ -230,7 +230,8 @@ struct ib_mr *srn_mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start, u64 le
 		return ERR_PTR(ret);
 	}
 	srn_mem_replace(old, mem, !shares);
-	mr->mem = mem;
+	/* Pairs with the dependency in srn_resource_mr(). */
+	smp_store_release(&mr->mem, mem);
 	mr->ibmr.lkey = mem->stag;
 	mr->ibmr.rkey = mem->stag;
 	revoke_sleeping(old);

@@ -74,6 +74,25 @@ struct srn_conn *srn_binding_by_hand(struct srn_qp *qp)
 }
 
 /**
+ * srn_binding_name - who connects a queue pair, for people
+ * @qp: queue pair
+ *
+ * Context: any.
+ *
+ * Return: a constant text.
+ */
+const char *srn_binding_name(struct srn_qp *qp)
+{
+	unsigned long flags;
+	const char *name;
+
+	spin_lock_irqsave(&qp->state_lock, flags);
+	name = !qp->conn ? "nobody" : qp->conn->ops->to_rts ? "by_hand" : "rdma_cm";
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+	return name;
+}
+
+/**
  * srn_binding_is_by_hand - is a queue pair brought up by hand?
  * @qp: queue pair
  *

@@ -224,6 +224,9 @@ static const struct ib_device_ops device_ops = {
 	.device_group = &srn_settings_group,
 	.disassociate_ucontext = srn_ucontext_disassociate,
 	.enable_driver = srn_enable_driver,
+	.fill_res_cq_entry = srn_resource_cq,
+	.fill_res_mr_entry = srn_resource_mr,
+	.fill_res_qp_entry = srn_resource_qp,
 	.get_dev_fw_str = srn_get_dev_fw_str,
 	.get_dma_mr = srn_mr_get_dma,
 	.get_hw_stats = srn_counters_get_stats,
@@ -254,6 +257,7 @@ static const struct ib_device_ops device_ops = {
 	.reg_user_mr = srn_compat_reg_user_mr,
 	.req_notify_cq = srn_cq_arm,
 	.rereg_user_mr = srn_mr_rereg_user,
+	SRN_COMPAT_FILL_RES_SRQ
 	SRN_COMPAT_PORT_EVENTS
 	SRN_COMPAT_RESIZE_CQ
 

@@ -189,6 +189,21 @@ host_vanishes()
 	return "$status"
 }
 
+# What the driver tells of objects beside the core, while they are used.
+resource_details()
+{
+	local status=0
+	in_b timeout -k 2 $((90 * SLOW)) ib_write_bw -d srnb -x 0 -D 6 > /tmp/details-server.log 2>&1 &
+	wait_listening 18515 || return
+	in_a timeout -k 2 $((60 * SLOW)) ib_write_bw -d srna -x 0 -D 6 "$B4" > /tmp/details-client.log 2>&1 &
+	wait_until $((20 * SLOW)) details_of qp 'drv_connected_by by_hand drv_path tcp .*drv_segments [1-9]' &&
+		details_of cq 'drv_depth [1-9].*drv_overflow 0' &&
+		details_of mr 'drv_memory process .*drv_valid 1 drv_blocks [1-9]' || status=1
+	wait
+	return "$status"
+}
+details_of() { rdma resource show "$1" -dd | grep -E "$2"; }
+
 ONE_SECRET='known by these two hosts' OTHER_SECRET='known by somebody else'
 
 give_secret_to() { echo "$ONE_SECRET" > "/sys/class/infiniband/$1/raw/secret"; }
@@ -213,6 +228,14 @@ killed()
 	in_each_state true && no_objects_stay $((10 * SLOW)) && nothing_listens
 }
 
+# Programs for InfiniBand look for the default P_Key; to others iWARP has none.
+pkeys_are() { ibv_devinfo -v -d srn0 | grep -qE "pkey_tbl_len:[[:space:]]+$1\$"; }
+pkeys_as_it_poses()
+{
+	pkeys_are 0 && SOFTRNIC_NODE_TYPE=ca pkeys_are 1 &&
+		[[ $(cat /sys/class/infiniband/srn0/ports/1/pkeys/0) == 0xffff ]]
+}
+
 no_port_elsewhere() { nothing_listens a && nothing_listens b; }
 nothing_listens() { ! ss ${1:+-N $1} -Hltn "sport = :5040" | grep -q .; }
 
@@ -224,6 +247,7 @@ run_check "also while addresses change all the time" gids_follow_while_addresses
 run_check "GID 0 is the primary address" gid_0_is_the_primary_address
 run_check "GID 0 stays without an IPv4 address" gid_0_stays_without_ipv4
 run_check "it has no tentative address" gid_is_not_tentative
+run_check "a P_Key where it poses as InfiniBand" pkeys_as_it_poses
 pingpong_over_ipv6
 run_check "both links have a secret" pingpong_with_secrets "$ONE_SECRET" "$ONE_SECRET"
 pingpong_over_ipv6 "with a secret"
@@ -234,6 +258,7 @@ run_check "the end that connects has none" no_pingpong_with_secrets '' "$ONE_SEC
 run_check "the end that waits has none" no_pingpong_with_secrets "$ONE_SECRET" '' \
 	"it has a secret, and the link has none"
 run_check "none has a secret any more" pingpong_with_secrets '' ''
+run_check "rdma resource shows details" resource_details
 run_check "the peer's host vanishes while it is written to" host_vanishes ib_write_bw
 run_check "the peer's host vanishes while it is read" host_vanishes ib_read_bw
 chmod +x raw_test

@@ -52,8 +52,9 @@ int query_port(ibv_context* base, std::uint8_t port, ibv_port_attr* attr) noexce
     if (const int error = ibv_cmd_query_port(base, port, attr, req.data(), sizeof(req)); error != 0)
         return error;
     // The kernel has one for its own connection manager. A program that sees one takes the device
-    // for InfiniBand's: libfabric then looks for addresses of that kind.
-    attr->pkey_tbl_len = 0;
+    // for InfiniBand's: libfabric then looks for addresses of that kind. Where it shall be taken
+    // for that, programs look for the usual key.
+    if (base->device->node_type != IBV_NODE_CA) attr->pkey_tbl_len = 0;
     return 0;
 }
 
