@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // Queue pairs that are brought up by hand, both ends on the device that SRN_RAW_DEVICE names.
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +12,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,6 +25,7 @@
 #include <vector>
 
 #include "end.hpp"
+#include "must.hpp"
 #include "port.hpp"
 #include "run_tests.hpp"
 #include "settings.hpp"
@@ -143,6 +147,52 @@ TEST_F(Raw, WhatCannotBeIsRefused) {
     ASSERT_EQ(a.modify(good, end::rtr_mask), 0) << "nothing was left of all that";
     EXPECT_EQ(a.modify(good, end::rtr_mask), EINVAL) << "twice";
     EXPECT_EQ(a.post(IBV_WR_SEND, 1), EINVAL) << "in RTR";
+}
+
+TEST_F(Raw, WhereItCannotBeItIsRefused) {
+    end a(dev), b(dev);
+    for (end* e : {&a, &b}) ASSERT_EQ(e->to_init(), 0);
+    {
+        const support::kernel_setting off("/sys/class/infiniband/"s + dev.name() + "/raw/port",
+                                          "0");
+        EXPECT_EQ(a.to_rtr(b.number(), b.psn()), EOPNOTSUPP);
+    }
+    int elsewhere = 0;
+    std::thread([&] {
+        if (unshare(CLONE_NEWNET) == 0) elsewhere = a.to_rtr(b.number(), b.psn());
+    }).join();
+    EXPECT_EQ(elsewhere, EPERM) << "in another network namespace";
+    ASSERT_EQ(a.to_rtr(b.number(), b.psn()), 0);
+}
+
+/// The address that a GID stands for.
+softrnic::address address_of(const ibv_gid& gid) {
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    inet_ntop(AF_INET, &gid.raw[12], text.data(), text.size());
+    return support::must(softrnic::address::resolve(text.data(), 0));
+}
+
+// A queue pair is rdma_cm's, or it is brought up by hand.
+TEST_F(Raw, NotThoseOfRdmaCm) {
+    const auto listener = support::must(softrnic::listen(address_of(dev.gid())));
+    auto dialled = std::async(std::launch::async,
+                              [&] { return softrnic::dial(listener.local_address(), {}); });
+    auto server = support::must(listener.next(30s));
+    support::must(server.create_queues({}));
+    support::must(server.accept());
+    const auto client = support::must(dialled.get());
+    end other(dev);
+    ibv_qp_attr attr = other.rtr(other.number(), other.psn());
+    EXPECT_EQ(ibv_modify_qp(client.qp().native(), &attr, end::rtr_mask), EINVAL);
+    EXPECT_EQ(ibv_modify_qp(server.qp().native(), &attr, end::rtr_mask), EINVAL);
+
+    // The other way round.
+    auto late = support::must(softrnic::resolve(listener.local_address()));
+    support::must(late.create_queues({}));
+    ASSERT_EQ(ibv_modify_qp(late.qp().native(), &attr, end::rtr_mask), 0);
+    const auto refused = late.connect({.timeout = 10s});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, EISCONN) << refused.error().message();
 }
 
 // A limit of the rate keeps a queue pair from the path inside the host. RESET takes it away.
