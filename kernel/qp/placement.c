@@ -254,7 +254,9 @@ int srn_placement_memory(struct srn_stream *s, gfp_t gfp)
  */
 static enum srn_mem_fault place_last(struct srn_qp_rx *rx, const u8 *data, u32 len)
 {
-	u32 end = min(rx->payload, SRN_POLLED_BYTES);
+	/* A short Write is not worth dividing. */
+	u32 end = rx->payload <= 2 * SRN_POLLED_BYTES && len == rx->payload ?
+		  len : min(rx->payload, SRN_POLLED_BYTES);
 	u32 n = min(len, rx->payload - end - rx->write.offset);
 	enum srn_mem_fault fault;
 
