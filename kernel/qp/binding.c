@@ -53,6 +53,12 @@ void srn_binding_end(struct srn_qp *qp, struct srn_conn *conn)
 		conn->ops->put(conn);
 }
 
+/* Only what was brought up by hand goes to RTS by hand. */
+static bool is_by_hand(const struct srn_conn *conn)
+{
+	return conn->ops->to_rts;
+}
+
 /**
  * srn_binding_by_hand - the connection of a queue pair that is brought up by hand
  * @qp: queue pair
@@ -66,7 +72,7 @@ struct srn_conn *srn_binding_by_hand(struct srn_qp *qp)
 	struct srn_conn *conn;
 
 	spin_lock_irq(&qp->state_lock);
-	conn = qp->conn && qp->conn->ops->to_rts ? qp->conn : NULL;
+	conn = qp->conn && is_by_hand(qp->conn) ? qp->conn : NULL;
 	if (conn)
 		conn->ops->get(conn);
 	spin_unlock_irq(&qp->state_lock);
@@ -74,41 +80,23 @@ struct srn_conn *srn_binding_by_hand(struct srn_qp *qp)
 }
 
 /**
- * srn_binding_name - who connects a queue pair, for people
+ * srn_binding_kind - who connects a queue pair
  * @qp: queue pair
  *
  * Context: any.
  *
- * Return: a constant text.
+ * Return: who does at this moment.
  */
-const char *srn_binding_name(struct srn_qp *qp)
+enum srn_binding_kind srn_binding_kind(struct srn_qp *qp)
 {
+	enum srn_binding_kind kind = SRN_BOUND_TO_NOBODY;
 	unsigned long flags;
-	const char *name;
 
 	spin_lock_irqsave(&qp->state_lock, flags);
-	name = !qp->conn ? "nobody" : qp->conn->ops->to_rts ? "by_hand" : "rdma_cm";
+	if (qp->conn)
+		kind = is_by_hand(qp->conn) ? SRN_BOUND_BY_HAND : SRN_BOUND_BY_RDMA_CM;
 	spin_unlock_irqrestore(&qp->state_lock, flags);
-	return name;
-}
-
-/**
- * srn_binding_is_by_hand - is a queue pair brought up by hand?
- * @qp: queue pair
- *
- * Context: any.
- *
- * Return: true if so; false if rdma_cm connects it, or nobody does.
- */
-bool srn_binding_is_by_hand(struct srn_qp *qp)
-{
-	unsigned long flags;
-	bool by_hand;
-
-	spin_lock_irqsave(&qp->state_lock, flags);
-	by_hand = qp->conn && qp->conn->ops->to_rts;
-	spin_unlock_irqrestore(&qp->state_lock, flags);
-	return by_hand;
+	return kind;
 }
 
 /**

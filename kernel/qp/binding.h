@@ -49,11 +49,17 @@ struct srn_claim {
 	const struct task_struct *next;
 };
 
+/* Who connects a queue pair. */
+enum srn_binding_kind {
+	SRN_BOUND_TO_NOBODY,
+	SRN_BOUND_BY_RDMA_CM,
+	SRN_BOUND_BY_HAND,
+};
+
 int srn_binding_make(struct srn_qp *qp, struct srn_conn *conn);
 void srn_binding_end(struct srn_qp *qp, struct srn_conn *conn);
 struct srn_conn *srn_binding_by_hand(struct srn_qp *qp);
-bool srn_binding_is_by_hand(struct srn_qp *qp);
-const char *srn_binding_name(struct srn_qp *qp);
+enum srn_binding_kind srn_binding_kind(struct srn_qp *qp);
 void srn_binding_tell_no_more(struct srn_qp *qp);
 bool srn_binding_peer_gone(struct srn_qp *qp);
 

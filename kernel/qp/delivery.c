@@ -220,7 +220,8 @@ static void end_terminate(struct srn_qp *qp)
 	else
 		told = false;
 	/* InfiniBand tells of a request that was refused by its completion only. */
-	srn_state_fail(qp, told && srn_binding_is_by_hand(qp) ? 0 : IB_EVENT_QP_FATAL, NULL, NULL);
+	told = told && srn_binding_kind(qp) == SRN_BOUND_BY_HAND;
+	srn_state_fail(qp, told ? 0 : IB_EVENT_QP_FATAL, NULL, NULL);
 }
 
 /**

@@ -290,7 +290,7 @@ static int build_continuations(struct srn_stream *s, struct srn_tx_msg *msg,
  * @limit: bytes that the batch may have, unless one FPDU alone has more
  *
  * Each FPDU fills the present effective MSS (RFC 5044 section 4.5), or the batch if the stream
- * makes large FPDUs.
+ * makes large FPDUs. The one before the last of a Write may be a little shorter.
  *
  * Context: the active transmitter, bottom halves disabled, RCU read lock held.
  *

@@ -3,7 +3,8 @@
  * What "rdma resource show -dd" tells of objects beside what the core knows.
  *
  * The core may ask while an object is being destroyed, so only what lies in the object itself is
- * read, and nothing that it refers to. Numbers are those of a moment.
+ * read, and nothing that it refers to. Memory regions are the exception: the core has forgotten
+ * them by then. Numbers are those of a moment.
  */
 #include <net/netlink.h>
 #include <rdma/rdma_netlink.h>
@@ -47,12 +48,16 @@ static int put(struct sk_buff *msg, const struct detail *all, u32 num)
  */
 int srn_resource_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 {
+	static const char * const kinds[] = {
+		[SRN_BOUND_TO_NOBODY] = "nobody", [SRN_BOUND_BY_RDMA_CM] = "rdma_cm",
+		[SRN_BOUND_BY_HAND] = "by_hand",
+	};
 	struct srn_qp *qp = to_srn_qp(ibqp);
 	const struct srn_stream *s = &qp->stream;
 	const struct srn_sq *sq = &qp->sq;
 	bool direct = READ_ONCE(s->tx_path) == SRN_PATH_DIRECT;
 	const struct detail all[] = {
-		{ "connected_by", 0, srn_binding_name(qp) },
+		{ "connected_by", 0, kinds[srn_binding_kind(qp)] },
 		{ "path", 0, direct ? "same_host" : "tcp" },
 		{ "crc", s->framer.with_crc },
 		{ "large_fpdus", READ_ONCE(s->large_fpdus) },

@@ -42,6 +42,15 @@ taken()
 	rdma statistic show link "$1/1" | tr ' ' '\n' | sed -n '/^connections_same_host$/{n;p;}'
 }
 
+# taken_since LINK BEFORE LEAST
+taken_since()
+{
+	local now
+	now=$(taken "$1")
+	echo "$1: $2 to $now"
+	((now - $2 >= $3))
+}
+
 # goes BY ADDRESS LINK OTHER-LINK IN-SERVER IN-CLIENT [LISTENER'S ADDRESS]: data is compared. BY is
 # 1 if both ends take the path, and 0 if none does.
 goes()
@@ -81,17 +90,6 @@ between()
 }
 
 on_own_link verbs_test
-connections_taken() { cat /sys/class/infiniband/srn0/ports/1/hw_counters/connections_same_host; }
-
-# taken_since BEFORE LEAST: ends of connections.
-taken_since()
-{
-	local now
-	now=$(connections_taken)
-	echo "$((now - $1))"
-	((now - $1 >= $2))
-}
-
 run_check "the setting" setting
 run_check "the module's parameter" parameter
 run_check "off: nobody takes it" goes 0 10.1.0.1 srn0 srn0 '' ''
@@ -104,9 +102,9 @@ echo 0 > /sys/class/infiniband/srn0/mpa/greeting
 run_check "without greetings nobody takes it" goes 0 10.1.0.1 srn0 srn0 '' ''
 echo 1 > /sys/class/infiniband/srn0/mpa/greeting
 # What a path may get wrong: order, flushes, faults of both ends, memory that goes, rates, ends.
-before=$(connections_taken)
+before=$(taken srn0)
 run_gtest ./verbs_test 450 "${SRN_FILTER:-Atomics.*:Batch.*:Concurrency.*:Deregistration.*:Flush.*:*NotReady*:Ownership.*:Placed.*:Posting.*:Rate.*:*Remote*:*LocalS*:*Immediate*:Reregistration.*:Reuse.*:SharedReceives.*:Statistics.*:TooLong.*:Window*}"
-run_check "their connections took that path" taken_since "$before" 100
+run_check "their connections took that path" taken_since srn0 "$before" 100
 SRN_TEST_LINK=srn0 SRN_TEST_NETDEV=dummy0 run_gtest ./verbs_test 120 'Removal.*'
 # Messages that wait for receives, at one end and at both.
 chmod +x raw_test

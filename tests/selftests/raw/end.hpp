@@ -242,6 +242,12 @@ inline std::optional<ibv_wc> completion_of(end& e, std::uint64_t id) {
     }
 }
 
+/// Takes what is left in its queue.
+inline void discard(end& e) {
+    while (e.completion(0s)) {
+    }
+}
+
 inline void expect_send(end& from, end& to) {
     static unsigned char next = 0;
     const unsigned char byte = ++next;

@@ -166,26 +166,32 @@ no_pingpong_with_secrets()
 	((status == 0)) && (($(dmesg | grep -c "$3") > before))
 }
 
+# perftest PROGRAM SECONDS: by hand, in the background; sets SERVER and CLIENT.
+perftest()
+{
+	in_b timeout -k 2 $((90 * SLOW)) "$1" -d srnb -x 0 -D "$2" > "$SERVER_LOG" 2>&1 &
+	SERVER=$!
+	wait_listening 18515 || return
+	in_a timeout -k 2 $((60 * SLOW)) "$1" -d srna -x 0 -D "$2" "$B4" > "$CLIENT_LOG" 2>&1 &
+	CLIENT=$!
+}
+
 # host_vanishes PROGRAM: its client is told soon that nothing comes back from the server's host. What
 # perftest sets (timeout 14, 7 retries) means the shortest time that there is, which is 5 s.
 host_vanishes()
 {
-	local status=0 server client start
-	in_b timeout -k 2 $((90 * SLOW)) "$1" -d srnb -x 0 -D 60 > /tmp/vanish-server.log 2>&1 &
-	server=$!
-	wait_listening 18515 || return
-	in_a timeout -k 2 $((60 * SLOW)) "$1" -d srna -x 0 -D 60 "$B4" > /tmp/vanish-client.log 2>&1 &
-	client=$!
+	local status=0 start
+	perftest "$1" 60 || return
 	sleep $((4 * SLOW))
 	ip -n b route add blackhole 10.0.0.1/32 || status=1
 	start=$SECONDS
-	wait_until $((20 * SLOW)) process_gone "$client" || status=1
+	wait_until $((20 * SLOW)) process_gone "$CLIENT" || status=1
 	echo "it ended after $((SECONDS - start)) s"
-	grep -E 'Failed status|syndrom' /tmp/vanish-client.log
-	grep -q 'Failed status 12' /tmp/vanish-client.log && ((SECONDS - start >= 4)) || status=1
+	grep -E 'Failed status|syndrom' "$CLIENT_LOG"
+	grep -q 'Failed status 12' "$CLIENT_LOG" && ((SECONDS - start >= 4)) || status=1
 	ip -n b route delete blackhole 10.0.0.1/32
-	kill -KILL "$server" "$client" 2> /dev/null
-	wait "$server" "$client" 2> /dev/null
+	kill -KILL "$SERVER" "$CLIENT" 2> /dev/null
+	wait "$SERVER" "$CLIENT" 2> /dev/null
 	return "$status"
 }
 
@@ -193,9 +199,7 @@ host_vanishes()
 resource_details()
 {
 	local status=0
-	in_b timeout -k 2 $((90 * SLOW)) ib_write_bw -d srnb -x 0 -D 6 > /tmp/details-server.log 2>&1 &
-	wait_listening 18515 || return
-	in_a timeout -k 2 $((60 * SLOW)) ib_write_bw -d srna -x 0 -D 6 "$B4" > /tmp/details-client.log 2>&1 &
+	perftest ib_write_bw 6 || return
 	wait_until $((20 * SLOW)) details_of qp 'drv_connected_by by_hand drv_path tcp .*drv_segments [1-9]' &&
 		details_of cq 'drv_depth [1-9].*drv_overflow 0' &&
 		details_of mr 'drv_memory process .*drv_valid 1 drv_blocks [1-9]' || status=1

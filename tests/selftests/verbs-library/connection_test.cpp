@@ -13,6 +13,7 @@
 #include "descriptor.hpp"
 #include "fixture.hpp"
 #include "settings.hpp"
+#include "tcp.hpp"
 
 namespace verbs_test {
 namespace {
@@ -137,24 +138,14 @@ TEST(Connection, SecondListenerOnAPort) {
     EXPECT_TRUE(fails_with(softrnic::listen(first.local_address()), EADDRINUSE));
 }
 
-/// A socket of TCP that listens there.
-support::descriptor tcp_listener(const softrnic::address& where) {
-    support::descriptor made(::socket(where.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const bool listens = made &&
-                         ::bind(made.get(), where.native(), sizeof(sockaddr_storage)) == 0 &&
-                         ::listen(made.get(), 1) == 0;
-    EXPECT_TRUE(listens) << errno;
-    return made;
-}
-
 TEST(Connection, ChosenPortIsFree) {
     constexpr std::uint16_t first = 47000;
     constexpr std::uint16_t last = first + 31;
     const support::kernel_setting range("/proc/sys/net/ipv4/ip_local_port_range",
                                         std::to_string(first) + " " + std::to_string(last));
-    std::vector<support::descriptor> taken;
+    std::vector<wirepeer::tcp_listener> taken;
     for (std::uint16_t port = first; port <= last; port += 2)
-        taken.push_back(tcp_listener(server_address(port)));
+        taken.emplace_back(server_address(port));
     for (int i = 0; i < 20; ++i) {
         const softrnic::listener listener = must(softrnic::listen(server_address()));
         EXPECT_GT(listener.local_address().port(), first);
