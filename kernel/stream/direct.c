@@ -70,13 +70,32 @@ static bool addresses_meet(const struct sock *a, const struct sock *b)
 	return a->sk_rcv_saddr == b->sk_daddr && a->sk_daddr == b->sk_rcv_saddr;
 }
 
+/*
+ * Has @to received what @from has sent? Somebody between the two who keeps their addresses has
+ * connections, and so sequence numbers, of its own.
+ */
+static bool receives_from(const struct sock *to, const struct sock *from)
+{
+	u32 acknowledged, received, written;
+
+	acknowledged = READ_ONCE(tcp_sk(from)->snd_una);
+	/* What has been acknowledged was received before. */
+	smp_rmb();
+	received = READ_ONCE(tcp_sk(to)->rcv_nxt);
+	/* What has been received was written before. */
+	smp_rmb();
+	written = READ_ONCE(tcp_sk(from)->write_seq);
+	return !before(received, acknowledged) && !after(received, written);
+}
+
 static bool meets(const struct srn_direct *d, const struct srn_stream *s, bool between_namespaces)
 {
 	const struct sock *a = d->end[0].stream->sock->sk;
 	const struct sock *b = s->sock->sk;
 
 	return ((between_namespaces && d->between_namespaces) ||
-		net_eq(sock_net(a), sock_net(b))) && addresses_meet(a, b);
+		net_eq(sock_net(a), sock_net(b))) && addresses_meet(a, b) &&
+	       receives_from(a, b) && receives_from(b, a);
 }
 
 static void set_stream(struct srn_direct *d, struct srn_direct_end *end, struct srn_stream *s)
@@ -108,8 +127,8 @@ static struct srn_direct *take_offer(const struct srn_stream *s, u64 nonce, bool
  * @nonce: what the initiator has told
  * @between_namespaces: it may be in another network namespace, if it agrees
  *
- * A nonce may have been handed on by somebody between the two, so the addresses of both sockets
- * have to match as well.
+ * A nonce may have been handed on by somebody between the two, so the addresses and the sequence
+ * numbers of both sockets have to match as well.
  *
  * Context: the receiver. srn_direct_leave() undoes it.
  *

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# files: build/tests/bin/verbs_test build/tests/bin/raw_test
+# files: build/tests/bin/verbs_test build/tests/bin/raw_test build/tests/bin/transparent_relay
 # timeout: 900
 #
 # The path inside this host: who takes it, by which settings, and that verbs are the same there.
@@ -36,11 +36,14 @@ parameter()
 		rdma link delete srn1 && ip link delete d1 && echo netns > "$file"
 }
 
-# taken LINK: connections of the link that have taken the path so far.
-taken()
+# counted NAME LINK: one of its counters.
+counted()
 {
-	rdma statistic show link "$1/1" | tr ' ' '\n' | sed -n '/^connections_same_host$/{n;p;}'
+	rdma statistic show link "$2/1" | tr ' ' '\n' | sed -n "/^$1\$/{n;p;}"
 }
+
+# taken LINK: connections of the link that have taken the path so far.
+taken() { counted connections_same_host "$1"; }
 
 # taken_since LINK BEFORE LEAST
 taken_since()
@@ -89,6 +92,46 @@ between()
 		goes "$3" fd00::2 srna srnb in_b in_a
 }
 
+# Instead of what two_namespaces() has made:
+#
+#     srna ── va 10.2.0.1 ── ra  namespace r  rb ── 10.3.0.1 vb ── srnb
+in_r() { ip netns exec r "$@"; }
+
+routed_end()
+{
+	ip netns add "$1" && ip link add "v$1" netns "$1" type veth peer name "r$1" netns r || return
+	ip -n "$1" link set lo up
+	ip -n "$1" addr add "$2.1/24" dev "v$1"
+	ip -n r addr add "$2.254/24" dev "r$1"
+	ip -n "$1" link set "v$1" up
+	ip -n r link set "r$1" up
+	ip -n "$1" route add default via "$2.254"
+	ip netns exec "$1" rdma link add "srn$1" type softrnic netdev "v$1" &&
+		wait_ready "srn$1" && set_to "srn$1" host
+}
+
+two_routed_ends()
+{
+	remove_two_namespaces
+	ip netns add r && in_r sysctl -qw net.ipv4.ip_forward=1 &&
+		routed_end a 10.2.0 && routed_end b 10.3.0
+}
+
+# The relay's ends have the addresses of the two, and it hands the nonce on: both recognise each other.
+not_around_relay()
+{
+	local recognised status=0 relay
+	ip -n r rule add iif ra lookup 100 && ip -n r rule add iif rb lookup 100 &&
+		ip -n r route add local default dev lo table 100 || return
+	in_r ./transparent_relay 10.3.0.1 "$PORT" > /tmp/relay &
+	relay=$!
+	recognised=$(counted peers_recognised srna)
+	soon said listening /tmp/relay && goes 0 10.3.0.1 srna srnb in_b in_a || status=1
+	kill "$relay"
+	echo "recognised: $recognised to $(counted peers_recognised srna)"
+	((status == 0 && $(counted peers_recognised srna) > recognised))
+}
+
 on_own_link verbs_test
 run_check "the setting" setting
 run_check "the module's parameter" parameter
@@ -114,4 +157,8 @@ run_check "two namespaces: netns at both ends" between netns netns 0
 run_check "two namespaces: host at both ends" between host host 1
 run_check "two namespaces: host at one end" between host netns 0
 run_check "two namespaces: off at one end" between host off 0
+chmod +x transparent_relay
+run_check "a router between two namespaces" two_routed_ends
+run_check "through the router" goes 1 10.3.0.1 srna srnb in_b in_a
+run_check "a relay that keeps both addresses is not gone around" not_around_relay
 finish
