@@ -96,7 +96,7 @@ find_complaint()
 				say "a report that is not ours (line $line): lockdep was off from there on"
 				continue
 			fi
-			if is_iscsi_transports_own "$1" "$line"; then
+			if is_iscsi_transports_own "$1" "$line" || is_siws_own "$1" "$line"; then
 				say "a report that is not ours (line $line)"
 				continue
 			fi
@@ -133,6 +133,17 @@ is_iscsi_transports_own()
 	report=$(sed -n "$(($2 - 1)),$2p" "$1")
 	[[ $report == *"WQ_MEM_RECLAIM iscsi_ctrl_"*__iscsi_unbind_session*"is flushing"*:pm_runtime_work* &&
 		$report == *check_flush_dependency* ]]
+}
+
+# A connection ends before siw has accepted it, and siw drops its listener then, and once more in the end. It makes the
+# same reports if a plain TCP client connects and closes. Documentation/wire.md has more.
+is_siws_own()
+{
+	local first report
+	first=$(sed -n "$2p" "$1")
+	report=$(sed -n "$2,$(($2 + 40))p" "$1")
+	[[ $first == *"siw_cm.c:"*" siw_cep_put"* || $first == *refcount* ]] &&
+		[[ $report == *" siw_destroy_listen+"*"[siw]"* ]]
 }
 
 # The entries of a stack that the kernel itself calls unreliable ("?") are left out, so that the stack
