@@ -19,6 +19,8 @@
 #define BACKLOG		128
 /* The one that has been pending for the longest makes room for another one. */
 #define MAX_PENDING	256
+/* The same among those of one source, which leaves room for others. A backlog of them is fine. */
+#define MAX_PENDING_OF_SOURCE	192
 /* How long a connection may take to make its request, and to be taken then. */
 #define REQUEST_TIMEOUT	(5 * HZ)
 /* Delay until a connection is offered again to a queue pair that a process uses. */
@@ -40,6 +42,7 @@ struct pending_conn {
 	struct list_head node;
 	struct srn_raw_listener *listener;
 	struct srn_raw_initiator initiator;	/* its socket is NULL if somebody else has it */
+	u64 source;			/* see source_of() */
 	u32 spoke;			/* 1: something has happened on its socket */
 	unsigned long next;		/* when to look at it anyway, in jiffies */
 	unsigned long deadline;		/* jiffies */
@@ -82,6 +85,18 @@ static void pending_spoke(struct sock *sk)
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
+/* An IPv4 address, or a network of IPv6, since one host may have all of its addresses. */
+static u64 source_of(const struct sock *sk)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	const __be32 *to = sk->sk_v6_daddr.s6_addr32;
+
+	if (sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&sk->sk_v6_daddr))
+		return (u64)be32_to_cpu(to[0]) << 32 | be32_to_cpu(to[1]);
+#endif
+	return be32_to_cpu(sk->sk_daddr);
+}
+
 static struct pending_conn *new_pending(struct srn_raw_listener *l, struct socket *sock)
 {
 	struct pending_conn *c = kzalloc(sizeof(*c), GFP_KERNEL);
@@ -92,6 +107,7 @@ static struct pending_conn *new_pending(struct srn_raw_listener *l, struct socke
 	}
 	c->listener = l;
 	c->initiator.sock = sock;
+	c->source = source_of(sock->sk);
 	c->deadline = jiffies + REQUEST_TIMEOUT;
 	c->next = jiffies;
 	return c;
@@ -114,6 +130,24 @@ static void hook(struct pending_conn *c)
 	srn_sock_hook(c->initiator.sock->sk, &hooks, c);
 }
 
+/* Return: the one that has to go, since there is one more of a source; NULL: there is room. */
+static struct pending_conn *find_crowded_out(struct srn_raw_listener *l, u64 source)
+{
+	struct pending_conn *c, *oldest = NULL;
+	u32 num = 0;
+
+	list_for_each_entry(c, &l->pending, node) {
+		if (c->source != source)
+			continue;
+		oldest = oldest ?: c;
+		if (++num > MAX_PENDING_OF_SOURCE)
+			return oldest;
+	}
+	if (l->num_pending <= MAX_PENDING)
+		return NULL;
+	return list_first_entry(&l->pending, struct pending_conn, node);
+}
+
 /*
  * Its socket is charged to nobody until a queue pair takes it. Its request may have come already;
  * the work looks once more before it ends.
@@ -121,7 +155,7 @@ static void hook(struct pending_conn *c)
 static void add_pending(struct srn_acceptor *a, struct socket *sock)
 {
 	struct srn_raw_listener *l = container_of(a, struct srn_raw_listener, acceptor);
-	struct pending_conn *c = new_pending(l, sock);
+	struct pending_conn *c = new_pending(l, sock), *crowded_out;
 
 	if (!c) {
 		refuse(l, "no memory");
@@ -129,9 +163,11 @@ static void add_pending(struct srn_acceptor *a, struct socket *sock)
 		return;
 	}
 	list_add_tail(&c->node, &l->pending);
-	if (++l->num_pending > MAX_PENDING) {
+	l->num_pending++;
+	crowded_out = find_crowded_out(l, c->source);
+	if (crowded_out) {
 		refuse(l, "too many have made no request");
-		drop_pending(l, list_first_entry(&l->pending, struct pending_conn, node));
+		drop_pending(l, crowded_out);
 	}
 	hook(c);
 }

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <optional>
 #include <stdexcept>
@@ -36,12 +37,17 @@ class stranger {
 public:
     explicit stranger(int socket) : socket_(socket), connected_(true) {}
 
-    explicit stranger(const device& dev) {
-        const sockaddr_in to = port_of(dev);
-        connected_ =
-            ::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
-    }
+    explicit stranger(const device& dev) { connect_to(dev); }
 
+    /// From an address of this host.
+    stranger(const device& dev, const char* source) {
+        sockaddr_in from{};
+        from.sin_family = AF_INET;
+        if (::inet_pton(AF_INET, source, &from.sin_addr) != 1 ||
+            ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&from), sizeof from) != 0)
+            throw std::runtime_error("cannot use the address");
+        connect_to(dev);
+    }
     bool connected() const { return connected_; }
 
     /// This end's port.
@@ -72,7 +78,19 @@ public:
         return read(&byte, 1, limit) <= 0;
     }
 
+    /// Whether the link has neither spoken nor ended the connection so far.
+    bool is_waited_for() const {
+        char byte = 0;
+        return ::recv(socket_.get(), &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+    }
+
 private:
+    void connect_to(const device& dev) {
+        const sockaddr_in to = port_of(dev);
+        connected_ =
+            ::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
+    }
+
     std::uint16_t port_by(int (*get_name)(int, sockaddr*, socklen_t*)) const {
         sockaddr_in name{};
         socklen_t size = sizeof name;

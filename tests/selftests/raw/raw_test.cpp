@@ -781,6 +781,26 @@ TEST_F(Raw, StrangersAreCounted) {
     EXPECT_EQ(dev.counter("requests_dropped"), all);
 }
 
+// Whoever opens connections and says nothing displaces its own, and nobody else's. What has said
+// nothing for five seconds goes anyway.
+TEST_F(Raw, OneSourceLeavesRoomForOthers) {
+    end waits(dev);
+    ASSERT_EQ(waits.to_init(), 0);
+    ASSERT_EQ(waits.to_rtr(1, 7), 0);
+    for (unsigned attempt = 0; attempt < 5; attempt++) {
+        const auto begun = std::chrono::steady_clock::now();
+        const stranger other(dev, "127.0.0.2");
+        std::vector<std::unique_ptr<stranger>> crowd;
+        for (unsigned i = 0; i < 300; i++) crowd.push_back(std::make_unique<stranger>(dev));
+        const bool displaced = crowd.front()->is_closed(10s), stays = other.is_waited_for();
+        if (std::chrono::steady_clock::now() - begun > 4s) continue;
+        EXPECT_TRUE(displaced);
+        EXPECT_TRUE(stays);
+        return;
+    }
+    GTEST_SKIP() << "300 connections took more than 4 s, five times";
+}
+
 // Queue pairs find each other, whoever else comes to the port, and the port can be closed and
 // opened again while strangers talk to it.
 TEST_F(Raw, StrangersAtThePort) {
