@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # files: build/tests/bin/verbs_test build/tests/bin/raw_test build/tests/bin/transparent_relay
-# timeout: 900
+# timeout: 1200
 #
 # The path inside this host: who takes it, by which settings, and that verbs are the same there.
 # "make check-paths" runs more tests over it.
@@ -146,7 +146,7 @@ run_check "without greetings nobody takes it" goes 0 10.1.0.1 srn0 srn0 '' ''
 echo 1 > /sys/class/infiniband/srn0/mpa/greeting
 # What a path may get wrong: order, flushes, faults of both ends, memory that goes, rates, ends.
 before=$(taken srn0)
-run_gtest ./verbs_test 450 "${SRN_FILTER:-Atomics.*:Batch.*:Concurrency.*:Deregistration.*:Flush.*:*NotReady*:Ownership.*:Placed.*:Posting.*:Rate.*:*Remote*:*LocalS*:*Immediate*:Reregistration.*:Reuse.*:SharedReceives.*:Statistics.*:TooLong.*:Window*}"
+run_gtest ./verbs_test 550 "${SRN_FILTER:-Atomics.*:Batch.*:Concurrency.*:Deregistration.*:Flush.*:*NotReady*:Ownership.*:Placed.*:Posting.*:Rate.*:*Remote*:*LocalS*:*Immediate*:Reregistration.*:Reuse.*:SharedReceives.*:Statistics.*:TooLong.*:*Violation*:Window*}"
 run_check "their connections took that path" taken_since srn0 "$before" 100
 SRN_TEST_LINK=srn0 SRN_TEST_NETDEV=dummy0 run_gtest ./verbs_test 120 'Removal.*'
 # Messages that wait for receives, at one end and at both.

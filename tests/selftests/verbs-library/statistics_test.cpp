@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // The counters of the link, which is both ends here: what one end sends the other receives, so each
 // number moves by what the test does and by nothing else.
-#include <fstream>
 #include <map>
 #include <string>
 #include <thread>
@@ -9,6 +8,7 @@
 #include "counters.hpp"
 #include "data.hpp"
 #include "fixture.hpp"
+#include "path.hpp"
 
 namespace verbs_test {
 namespace {
@@ -49,11 +49,7 @@ private:
 /// Empty Writes of a connection: the first makes the responder ready, and three more are how the
 /// two recognise each other. With a fourth the responder goes to the path inside this host.
 unsigned greetings() {
-    std::ifstream setting(std::string("/sys/class/infiniband/") +
-                          ibv_get_device_name(device().native()->device) + "/mpa/same_host");
-    std::string value;
-    setting >> value;
-    return value == "off" ? 4 : 5;
+    return bypasses_tcp() ? 5 : 4;
 }
 
 TEST(Statistics, OfAConnection) {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # files: build/tests/bin/verbs_test
-# timeout: 1200
+# timeout: 1400
 #
 # The verbs tests, which are both ends on this host's own address.
 # For a run by hand: SRN_ENV=SRN_FILTER SRN_FILTER='Flush.*' make test T=verbs-library
@@ -10,7 +10,7 @@
 . lib/gtest.sh
 
 on_own_link verbs_test
-run_gtest ./verbs_test 360 "${SRN_FILTER:-*:-Removal.*:Largest.*:Shortage.*:Streaming.*}"
+run_gtest ./verbs_test 480 "${SRN_FILTER:-*:-Removal.*:Largest.*:Shortage.*:Streaming.*}"
 if [[ -z ${SRN_FILTER:-} ]]; then
 	SRN_TEST_LINK=srn0 SRN_TEST_NETDEV=dummy0 run_gtest ./verbs_test 120 'Removal.*'
 	wait_ready srn0
