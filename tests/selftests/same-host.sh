@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# files: build/tests/bin/verbs_test build/tests/bin/raw_test build/tests/bin/transparent_relay
+# files: build/tests/bin/verbs_test build/tests/bin/raw_test build/tests/bin/transparent_relay build/tests/bin/load
 # timeout: 1200
 #
 # The path inside this host: who takes it, by which settings, and that verbs are the same there.
@@ -10,6 +10,7 @@ SRN_SAME_HOST=default
 . lib/topology.sh
 . lib/gtest.sh
 . lib/pairs.sh
+. lib/churn.sh
 
 PORT=7471
 
@@ -92,8 +93,6 @@ between()
 		goes "$3" fd00::2 srna srnb in_b in_a
 }
 
-# Instead of what two_namespaces() has made:
-#
 #     srna ── va 10.2.0.1 ── ra  namespace r  rb ── 10.3.0.1 vb ── srnb
 in_r() { ip netns exec r "$@"; }
 
@@ -112,7 +111,6 @@ routed_end()
 
 two_routed_ends()
 {
-	remove_two_namespaces
 	ip netns add r && in_r sysctl -qw net.ipv4.ip_forward=1 &&
 		routed_end a 10.2.0 && routed_end b 10.3.0
 }
@@ -130,6 +128,47 @@ not_around_relay()
 	kill "$relay"
 	echo "recognised: $recognised to $(counted peers_recognised srna)"
 	((status == 0 && $(counted peers_recognised srna) > recognised))
+}
+
+both_set_to() { set_to srna "$1" && set_to srnb "$1"; }
+
+# Namespace a goes with its last process. The other end loses its peer first, then its device.
+exits_with_its_process()
+{
+	local before status=0
+	both_set_to host && before=$(taken srnb) && start_load && taken_since srnb "$before" 3 &&
+		way_namespace_delete || status=1
+	remove_load
+	return "$status"
+}
+
+# Each has a network device that does not go with the other's namespace.
+namespaces_apart()
+{
+	local n
+	ip link add d2 type dummy && ip link set d2 up && ip netns add a && ip netns add b || return
+	for n in a b; do
+		ip link add link d2 name "v$n" netns "$n" type macvlan mode bridge || return
+		ip -n "$n" link set lo up
+		ip -n "$n" link set "v$n" up
+	done
+	ip -n a addr add 10.0.0.1/24 dev va
+	ip -n b addr add 10.0.0.2/24 dev vb
+	in_a rdma link add srna type softrnic netdev va &&
+		in_b rdma link add srnb type softrnic netdev vb && wait_ready srna srnb &&
+		soon has_gid srna 0a00:0001 && soon has_gid srnb 0a00:0002 && both_set_to "$1"
+}
+has_gid() { grep -q "$2\$" "/sys/class/infiniband/$1/ports/1/gids/0"; }
+
+# exits_while_busy SETTING: both processes, which are one, go on.
+exits_while_busy()
+{
+	run_check "namespaces with a network device each, $1" namespaces_apart "$1"
+	SRN_RAW_DEVICE=srna SRN_RAW_PEER=srnb run_gtest ./raw_test 90 'NamespaceExit.*'
+	run_check "one link went with its namespace, $1" soon gone srna
+	run_check "the other did not, $1" rdma link delete srnb
+	ip netns delete b
+	ip link delete d2
 }
 
 on_own_link verbs_test
@@ -150,13 +189,16 @@ run_gtest ./verbs_test 550 "${SRN_FILTER:-Atomics.*:Batch.*:Concurrency.*:Deregi
 run_check "their connections took that path" taken_since srn0 "$before" 100
 SRN_TEST_LINK=srn0 SRN_TEST_NETDEV=dummy0 run_gtest ./verbs_test 120 'Removal.*'
 # Messages that wait for receives, at one end and at both.
-chmod +x raw_test
+chmod +x raw_test load
 SRN_RAW_DEVICE=srn0 run_gtest ./raw_test 60 'Raw.*Wait*:Raw.*Refuse*'
 run_check "two namespaces" two_namespaces
 run_check "two namespaces: netns at both ends" between netns netns 0
 run_check "two namespaces: host at both ends" between host host 1
 run_check "two namespaces: host at one end" between host netns 0
 run_check "two namespaces: off at one end" between host off 0
+run_check "a namespace goes with its process, under load" exits_with_its_process
+exits_while_busy host
+exits_while_busy off
 chmod +x transparent_relay
 run_check "a router between two namespaces" two_routed_ends
 run_check "through the router" goes 1 10.3.0.1 srna srnb in_b in_a

@@ -30,14 +30,15 @@ using support::owned;
 /// What all queue pairs of a test share.
 class device {
 public:
-    device() {
-        const char* name = std::getenv("SRN_RAW_DEVICE");
+    /// The one that this variable of the environment names.
+    explicit device(const char* variable = "SRN_RAW_DEVICE") {
+        const char* name = std::getenv(variable);
         int count = 0;
         const owned<ibv_device*, ibv_free_device_list> all(ibv_get_device_list(&count));
         for (int i = 0; i < count; i++)
             if (name != nullptr && std::string_view(ibv_get_device_name(all.get()[i])) == name)
                 context_.reset(ibv_open_device(all.get()[i]));
-        if (!context_) throw std::runtime_error("SRN_RAW_DEVICE names no device");
+        if (!context_) throw std::runtime_error(std::string(variable) + " names no device");
         domain_.reset(ibv_alloc_pd(context_.get()));
         if (ibv_query_gid(context_.get(), 1, 0, &gid_) != 0)
             throw std::runtime_error("there is no GID 0");
@@ -126,6 +127,7 @@ public:
     ibv_qp* get() const { return qp_.get(); }
     std::uint32_t psn() const { return psn_; }
     std::vector<unsigned char>& memory() { return memory_; }
+    const device& of() const { return *dev_; }
 
     int reset() { return modify(attributes(IBV_QPS_RESET), IBV_QP_STATE); }
     int fail() { return modify(attributes(IBV_QPS_ERR), IBV_QP_STATE); }
@@ -144,6 +146,7 @@ public:
     static constexpr int rts_mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
                                     IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
 
+    /// To a peer on the same device, unless the attribute is changed.
     ibv_qp_attr rtr(std::uint32_t peer, std::uint32_t peer_psn) const {
         ibv_qp_attr attr = attributes(IBV_QPS_RTR);
         attr.path_mtu = IBV_MTU_1024;
