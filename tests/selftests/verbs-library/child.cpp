@@ -55,7 +55,7 @@ void send_across(const softrnic::connection& from, softrnic::connection& to) {
 }
 
 void pingpong(softrnic::connection& end, const remote_slice& peer) {
-    const softrnic::buffer rounds =
+    softrnic::buffer rounds =
         must(softrnic::buffer::create(end.domain(), sizeof(std::uint64_t), access::local_write));
     pair own = connect_pair();
     std::uint64_t count = 0;
@@ -63,7 +63,7 @@ void pingpong(softrnic::connection& end, const remote_slice& peer) {
         send_across(own.client, own.server);
         send_across(own.server, own.client);
         ++count;
-        std::memcpy(reinterpret_cast<void*>(rounds.all().addr), &count, sizeof(count));
+        std::memcpy(rounds.bytes().data(), &count, sizeof(count));
         must(end.qp().write(rounds.all(), peer));
         must_succeed(next(end.send_cq()));
     }
