@@ -208,7 +208,8 @@ resource_details()
 	wait
 	return "$status"
 }
-details_of() { rdma resource show "$1" -dd | grep -E "$2"; }
+# The tool begins another line, which is indented, where one becomes long.
+details_of() { rdma resource show "$1" -dd | sed -z 's/\n    / /g' | grep -E "$2"; }
 
 ONE_SECRET='known by these two hosts' OTHER_SECRET='known by somebody else'
 
