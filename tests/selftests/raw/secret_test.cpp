@@ -129,8 +129,8 @@ protected:
     }
 
     /// A request in place of low's.
-    std::string request_data(const std::string& nonce) const {
-        return pair_data(dev, *low, *high, nonce);
+    std::string request_data(const std::string& its_nonce) const {
+        return pair_data(dev, *low, *high, its_nonce);
     }
 
     /// Makes the request, and returns the private data of the challenge, or nothing.
