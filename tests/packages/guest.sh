@@ -22,6 +22,18 @@ link_by_tool()
 	softrnicctl add srn0 dummy0 && wait_ready srn0
 }
 
+# As Secure Boot has it. The kernel does not take this back, so it comes last.
+key_to_enrol()
+{
+	local said
+	modprobe -r softrnic && echo Y > /sys/module/module/parameters/sig_enforce || return
+	! modprobe softrnic || return
+	said=$(softrnicctl doctor)
+	echo "$said"
+	grep -E "^wrong +signature: .*DKMS module signing key, whose key the kernel does not know" <<< "$said" &&
+		grep -F "mokutil --import /var/lib/dkms/mok.pub" <<< "$said"
+}
+
 run_check "softrnicctl adds a link" link_by_tool
 run_check "the module is that of DKMS, version $VERSION" module_of_dkms
 run_check "ibv_devinfo opens it" ibv_devinfo -d srn0
@@ -29,4 +41,5 @@ pair_again "ib_write_bw -R" 18515 ib_write_bw -d srn0 -R -F -n 100 -- \
 	ib_write_bw -d srn0 -R -F -n 100 10.1.0.1
 run_check "softrnicctl status" softrnicctl status
 run_check "softrnicctl deletes it" softrnicctl del srn0
+run_check "doctor points to DKMS' key if the kernel wants signatures" key_to_enrol
 finish

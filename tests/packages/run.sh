@@ -142,19 +142,39 @@ refuses_beside_packages()
 	grep 'apt purge .*softrnic-dkms' "$DIR/refusal" && return "$status"
 }
 
-# without_infiniband KERNEL: DKMS reads the configuration beside the headers, and 77 is its status for a
-# kernel that a module is not for. It leaves no log where it has tried to compile.
-without_infiniband()
+# dkms_declines KERNEL NAME VERSION SED: DKMS is asked for a kernel of that name, whose configuration is that
+# of KERNEL as SED has changed it. 77 is its status for a kernel that a module is not for. It leaves no log where it
+# has tried to compile.
+dkms_declines()
 {
-	local name=$1-without-infiniband status=0
+	local name=$2 status=0
 	local headers=$TREE/usr/src/linux-headers-$name modules=$TREE/usr/lib/modules/$name
 	mkdir -p "$headers/include" "$modules"
-	sed 's/^CONFIG_INFINIBAND=.*/# CONFIG_INFINIBAND is not set/' \
-		"$TREE/usr/src/linux-headers-$1/.config" > "$headers/.config"
+	sed "$4" "$TREE/usr/src/linux-headers-$1/.config" > "$headers/.config"
 	ln -s "/usr/src/linux-headers-$name" "$modules/build"
-	in_tree "$WORK" dkms install "softrnic/$2" -k "$name" || status=$?
+	in_tree "$WORK" dkms install "softrnic/$3" -k "$name" || status=$?
 	rm -r "$headers" "$modules"
-	((status == 77)) && [[ ! -e $TREE/var/lib/dkms/softrnic/$2/build ]]
+	((status == 77)) && [[ ! -e $TREE/var/lib/dkms/softrnic/$3/build ]]
+}
+
+# provider_goes_before VERSION: apt would rather remove the provider than have it beside that libibverbs, whose
+# private ABI it does not know. The package that asks for that has nothing in it.
+provider_goes_before()
+{
+	local folder=$DIR/libibverbs1 plan
+	mkdir -p "$folder/DEBIAN"
+	cat > "$folder/DEBIAN/control" <<-END
+		Package: libibverbs1
+		Version: $1
+		Architecture: $ARCH
+		Multi-Arch: same
+		Maintainer: nobody <nobody@example.org>
+		Description: a version, and nothing else
+	END
+	dpkg-deb --build "$folder" "$TREE/debs/libibverbs1.deb"
+	plan=$(apt --simulate --allow-downgrades install /debs/libibverbs1.deb)
+	echo "$plan"
+	grep "^Remv ibverbs-provider-softrnic " <<< "$plan" && grep "^Inst libibverbs1 .*$1" <<< "$plan"
 }
 
 # In a tree that was not booted newer DKMS does not know for which kernel, and says nothing.
@@ -263,7 +283,11 @@ check "a machine with systemd" prepare_reboots "$DIR/systemd"
 check "softrnicctl enables a link in it" after_boot "$DIR/systemd" before
 check "it is there after a reboot; data, and it is disabled" after_boot "$DIR/systemd" after
 
-check "DKMS does not try to build for a kernel without InfiniBand" without_infiniband "$newer" "$version"
+check "DKMS does not try to build for a kernel without InfiniBand" dkms_declines "$newer" \
+	"$newer-without-infiniband" "$version" 's/^CONFIG_INFINIBAND=.*/# CONFIG_INFINIBAND is not set/'
+check "DKMS does not try to build for a kernel before 6.1" dkms_declines "$newer" 5.10.0-99-amd64 "$version" ''
+check "the provider goes before a libibverbs between those it is for" provider_goes_before 60.0-1
+check "the provider goes before a libibverbs that is newer" provider_goes_before 66.0-1
 
 check "packages are refused beside make install" refuse_beside_make_install
 touch "$TREE/etc/softrnic/links.d/srn7.conf"
