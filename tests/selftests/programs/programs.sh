@@ -245,6 +245,10 @@ as_infiniband()
 	for tool in ib_send_bw ib_send_lat; do
 		everywhere bench_without_credits "$tool, as InfiniBand" $tool 4096 100
 	done
+	everywhere bench_without_credits "ib_send_bw, 64 queue pairs, as InfiniBand" \
+		ib_send_bw 4096 64 -q 64
+	everywhere bench_without_credits "ib_send_bw, shared receive queue, as InfiniBand" \
+		ib_send_bw 4096 200 --use-srq
 	everywhere pingpong "ibv_rc_pingpong, as InfiniBand" ibv_rc_pingpong -c
 	if ucx_has_infiniband; then
 		everywhere ucx_demo "UCX's io_demo, rc"
@@ -265,9 +269,9 @@ libraries()
 	other_host
 	everywhere openmpi_libfabric "Open MPI over libfabric"
 	as_infiniband
-	skip "MPICH over libfabric" "Debian 12 builds MPICH for UCX, not for libfabric"
+	skip "MPICH over libfabric" "Debian builds MPICH for UCX, not for libfabric"
 	skip "Ceph, async+rdma" "a monitor and its tools need 160 MB more of packages in this machine"
-	skip "Valkey over RDMA" "Debian 12 does not have it"
+	skip "Valkey over RDMA" "Debian 12 does not have it, and later ones build it without RDMA"
 }
 
 (($(nproc) > 1)) || skip_all "both ends of most programs poll, and need a CPU each"
