@@ -37,14 +37,8 @@ parameter()
 		rdma link delete srn1 && ip link delete d1 && echo netns > "$file"
 }
 
-# counted NAME LINK: one of its counters.
-counted()
-{
-	rdma statistic show link "$2/1" | tr ' ' '\n' | sed -n "/^$1\$/{n;p;}"
-}
-
 # taken LINK: connections of the link that have taken the path so far.
-taken() { counted connections_same_host "$1"; }
+taken() { link_counter "$1" connections_same_host; }
 
 # taken_since LINK BEFORE LEAST
 taken_since()
@@ -123,11 +117,11 @@ not_around_relay()
 		ip -n r route add local default dev lo table 100 || return
 	in_r ./transparent_relay 10.3.0.1 "$PORT" > /tmp/relay &
 	relay=$!
-	recognised=$(counted peers_recognised srna)
+	recognised=$(link_counter srna peers_recognised)
 	soon said listening /tmp/relay && goes 0 10.3.0.1 srna srnb in_b in_a || status=1
 	kill "$relay"
-	echo "recognised: $recognised to $(counted peers_recognised srna)"
-	((status == 0 && $(counted peers_recognised srna) > recognised))
+	echo "recognised: $recognised to $(link_counter srna peers_recognised)"
+	((status == 0 && $(link_counter srna peers_recognised) > recognised))
 }
 
 both_set_to() { set_to srna "$1" && set_to srnb "$1"; }
@@ -160,7 +154,7 @@ namespaces_apart()
 }
 has_gid() { grep -q "$2\$" "/sys/class/infiniband/$1/ports/1/gids/0"; }
 
-# exits_while_busy SETTING: both processes, which are one, go on.
+# exits_while_busy SETTING: one process has both ends, and goes on.
 exits_while_busy()
 {
 	run_check "namespaces with a network device each, $1" namespaces_apart "$1"

@@ -11,19 +11,11 @@
 
 B4=10.0.0.2 PORT=7174
 
-# count LINK NAME
-count()
-{
-	rdma statistic show link "$1/1" | awk -v name="$2" '
-		{ for (i = 1; i < NF; i++) if ($i == name) { print $(i + 1); found = 1 } }
-		END { exit !found }'
-}
-
 # counted LINK NAME NUMBER
 counted()
 {
 	local is
-	is=$(count "$1" "$2")
+	is=$(link_counter "$1" "$2")
 	echo "$1: $2 is $is, should be $3"
 	[[ $is == "$3" ]]
 }
@@ -45,10 +37,10 @@ both_agree()
 	rdma statistic show
 	for what in fpdus {send,write,read_request,read_response}_messages \
 		{send,write,read_response}_bytes; do
-		tx=$(count srna "tx_$what") && rx=$(count srnb "rx_$what") &&
+		tx=$(link_counter srna "tx_$what") && rx=$(link_counter srnb "rx_$what") &&
 			[[ $tx == "$rx" ]] || status=1
 		echo "$what from a to b: $tx, $rx"
-		tx=$(count srnb "tx_$what") && rx=$(count srna "rx_$what") &&
+		tx=$(link_counter srnb "tx_$what") && rx=$(link_counter srna "rx_$what") &&
 			[[ $tx == "$rx" ]] || status=1
 		echo "$what from b to a: $tx, $rx"
 	done
@@ -73,7 +65,7 @@ rping_is_counted()
 responses_need_no_thread()
 {
 	local responses softirq
-	responses=$(count srna tx_read_response_messages) softirq=$(count srna tx_softirq_runs)
+	responses=$(link_counter srna tx_read_response_messages) softirq=$(link_counter srna tx_softirq_runs)
 	echo "$softirq transmissions in softirq, $responses Read Responses"
 	((responses >= 10 && softirq * 2 >= responses))
 }

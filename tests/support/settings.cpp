@@ -6,6 +6,20 @@
 #include <utility>
 
 namespace support {
+namespace {
+
+std::string file_of_link_setting(const std::string& device, const std::string& name) {
+    return "/sys/class/infiniband/" + device + "/mpa/" + name;
+}
+
+}  // namespace
+
+std::string value_of_link_setting(const std::string& device, const std::string& name) {
+    std::ifstream setting(file_of_link_setting(device, name));
+    std::string value;
+    setting >> value;
+    return value;
+}
 
 kernel_setting::kernel_setting(std::string file, const std::string& value)
     : file_(std::move(file)) {
@@ -21,6 +35,6 @@ kernel_setting::~kernel_setting() {
 }
 
 link_setting::link_setting(const std::string& device, const std::string& name, bool value)
-    : kernel_setting("/sys/class/infiniband/" + device + "/mpa/" + name, value ? "1" : "0") {}
+    : kernel_setting(file_of_link_setting(device, name), value ? "1" : "0") {}
 
 }  // namespace support

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /// \file
-/// Settings of the kernel and of links that are others until the end of a scope.
+/// Settings of the kernel and of links: what they say, and others until the end of a scope.
 #pragma once
 
 #include <string>
 
 namespace support {
+
+/// What a setting of MPA of the link with this RDMA device says; empty if it cannot be read.
+[[nodiscard]] std::string value_of_link_setting(const std::string& device, const std::string& name);
 
 /// What a file of the kernel's settings says until the end of the scope. Throws if it cannot be
 /// written.

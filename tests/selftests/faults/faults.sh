@@ -143,10 +143,7 @@ accepting_by_chance()
 	return "$status"
 }
 
-no_memory_counted()
-{
-	rdma statistic show link srn0/1 | grep -oP 'rx_no_memory \K[0-9]+'
-}
+no_memory_counted() { link_counter srn0 rx_no_memory; }
 
 # What softirq asks for it cannot wait for. What needs it stays in the socket then, and is received
 # later. scripted_peer KNOBS PERCENT LEAST TESTS: so many of such allocations fail, and some of ours.

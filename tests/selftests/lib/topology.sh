@@ -77,6 +77,14 @@ network_counter()
 	ip netns exec "$1" nstat -asz "$2" | awk -v name="$2" '$1 == name { print $2 }'
 }
 
+# link_counter LINK NAME: of a link with softrnic's counters.
+link_counter()
+{
+	rdma statistic show link "$1/1" | awk -v name="$2" '
+		{ for (i = 1; i < NF; i++) if ($i == name) { print $(i + 1); found = 1 } }
+		END { exit !found }'
+}
+
 # wait_until SECONDS COMMAND…: until the command succeeds.
 wait_until()
 {

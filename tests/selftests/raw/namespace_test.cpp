@@ -10,7 +10,6 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <future>
 #include <optional>
@@ -18,6 +17,7 @@
 #include <string>
 
 #include "end.hpp"
+#include "settings.hpp"
 
 namespace {
 
@@ -45,10 +45,7 @@ void to_rts(end& e, const end& peer) {
 }
 
 bool bypasses_tcp(const device& dev) {
-    std::ifstream setting(std::string("/sys/class/infiniband/") + dev.name() + "/mpa/same_host");
-    std::string value;
-    setting >> value;
-    return value == "host";
+    return support::value_of_link_setting(dev.name(), "same_host") == "host";
 }
 
 /// What became of an end that was never left idle.

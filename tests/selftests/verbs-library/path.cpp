@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #include "path.hpp"
 
-#include <fstream>
-#include <string>
-
 #include "counters.hpp"
+#include "settings.hpp"
 
 namespace verbs_test {
 namespace {
@@ -20,11 +18,8 @@ std::uint64_t settled(const char* name) {
 }  // namespace
 
 bool bypasses_tcp() {
-    std::ifstream setting(std::string("/sys/class/infiniband/") +
-                          ibv_get_device_name(device().native()->device) + "/mpa/same_host");
-    std::string value;
-    setting >> value;
-    return value != "off";
+    return support::value_of_link_setting(ibv_get_device_name(device().native()->device),
+                                          "same_host") != "off";
 }
 
 path_watch::path_watch() : recognised_(settled(recognised)), bypassing_(counter(bypassing)) {}

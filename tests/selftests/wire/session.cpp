@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <future>
+
+#include "settings.hpp"
 
 namespace wirepeer {
 namespace {
@@ -27,9 +28,7 @@ softrnic::context_view link_device() {
 }
 
 bool link_greets() {
-    std::ifstream setting("/sys/class/infiniband/" + std::string(link_device().name()) +
-                          "/mpa/greeting");
-    return setting.get() == '1';
+    return support::value_of_link_setting(std::string(link_device().name()), "greeting") == "1";
 }
 
 void must_be_quiet(softrnic::context_view device) {
