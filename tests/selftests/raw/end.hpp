@@ -66,6 +66,14 @@ public:
         return event.event_type;
     }
 
+    /// The same without IBV_EVENT_COMM_EST, which comes to an end whose peer was there before it
+    /// left RTR.
+    std::optional<ibv_event_type> event_but_established(std::chrono::seconds limit) const {
+        auto next = event(limit);
+        while (next == IBV_EVENT_COMM_EST) next = event(limit);
+        return next;
+    }
+
 private:
     owned<ibv_context, ibv_close_device> context_;
     owned<ibv_pd, ibv_dealloc_pd> domain_;

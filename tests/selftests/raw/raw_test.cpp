@@ -383,8 +383,8 @@ TEST_F(Raw, ARefusedWriteRaisesAnEventAtItsTargetOnly) {
     ASSERT_EQ(a.post(IBV_WR_RDMA_WRITE, 1, &elsewhere), 0);
     expect_completion(a, 1, IBV_WC_REM_ACCESS_ERR);
     EXPECT_EQ(a.query().qp_state, IBV_QPS_ERR);
-    EXPECT_EQ(target.event(30s), IBV_EVENT_QP_ACCESS_ERR);
-    EXPECT_EQ(dev.event(1s), std::nullopt);
+    EXPECT_EQ(target.event_but_established(30s), IBV_EVENT_QP_ACCESS_ERR);
+    EXPECT_EQ(dev.event_but_established(1s), std::nullopt);
 }
 
 TEST_F(Raw, ASendWaitsForItsReceiveAsOftenAsItMay) {
