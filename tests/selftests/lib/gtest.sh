@@ -29,6 +29,13 @@ run_gtest()
 	fi
 }
 
+# say_if_slow NAME LINE: LINE ends with "(N ms)", and somebody may look for what takes so long.
+say_if_slow()
+{
+	[[ $2 =~ \(([0-9]+)\ ms\)$ ]] || return 0
+	((BASH_REMATCH[1] < 5000)) || echo "# $1: $((BASH_REMATCH[1] / 1000)) s"
+}
+
 # GoogleTest's output on standard input.
 gtest_to_ktap()
 {
@@ -41,6 +48,7 @@ gtest_to_ktap()
 			;;
 		'[       OK ] '*)
 			ok "$running"
+			say_if_slow "$running" "$line"
 			running=''
 			;;
 		'[  FAILED  ] '*' ms)')
