@@ -43,13 +43,15 @@ static void agree_on_rnr(struct srn_qp *qp)
  *
  * It knows whom it talks to.
  *
- * Context: process.
+ * Context: process, qp->conn_mutex held.
  */
 void srn_recognition_itself(struct srn_qp *qp)
 {
 	srn_greeting_begin(&qp->rx.greeting, true, FEATURES, get_random_u64());
 	qp->tx.may_ask = true;
 	agree_on_rnr(qp);
+	if (may_go_direct(qp) && srn_direct_itself(&qp->stream))
+		srn_count(qp->dev->counters, SRN_COUNT_SAME_HOST);
 }
 
 /**

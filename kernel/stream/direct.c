@@ -13,6 +13,24 @@
 static DEFINE_HASHTABLE(offers, 8);
 static DEFINE_SPINLOCK(offers_lock);
 
+/* The stream is the first end. Return: NULL if there is no memory. */
+static struct srn_direct *new_direct(struct srn_stream *s)
+{
+	struct mem_cgroup *before = srn_charge_to(s->payer);
+	struct srn_direct *d = kzalloc(sizeof(*d), GFP_NOIO | srn_charge_gfp(s->payer));
+
+	set_active_memcg(before);
+	if (!d)
+		return NULL;
+	refcount_set(&d->refs, 1);
+	spin_lock_init(&d->lock);
+	spin_lock_init(&d->end[0].lock);
+	spin_lock_init(&d->end[1].lock);
+	d->end[0].stream = s;
+	s->direct_end = 0;
+	return d;
+}
+
 /**
  * srn_direct_offer - let a peer in this kernel find a stream
  * @s: initiator's stream, with a socket, before it is started
@@ -25,24 +43,39 @@ static DEFINE_SPINLOCK(offers_lock);
  */
 bool srn_direct_offer(struct srn_stream *s, u64 nonce, bool between_namespaces)
 {
-	struct mem_cgroup *before = srn_charge_to(s->payer);
-	struct srn_direct *d = kzalloc(sizeof(*d), GFP_NOIO | srn_charge_gfp(s->payer));
+	struct srn_direct *d = new_direct(s);
 
-	set_active_memcg(before);
 	if (!d)
 		return false;
 	d->nonce = nonce;
 	d->between_namespaces = between_namespaces;
-	refcount_set(&d->refs, 1);
-	spin_lock_init(&d->lock);
-	spin_lock_init(&d->end[0].lock);
-	spin_lock_init(&d->end[1].lock);
-	d->end[0].stream = s;
-	s->direct_end = 0;
+	s->direct_to = 1;
 	s->direct = d;
 	spin_lock_bh(&offers_lock);
 	hash_add(offers, &d->node, nonce);
 	spin_unlock_bh(&offers_lock);
+	return true;
+}
+
+/**
+ * srn_direct_itself - a stream that is its own peer gives TCP nothing
+ * @s: stream with a socket, before it is started
+ *
+ * Context: process. srn_direct_leave() undoes it.
+ *
+ * Return: false if there is no memory.
+ */
+bool srn_direct_itself(struct srn_stream *s)
+{
+	struct srn_direct *d = new_direct(s);
+
+	if (!d)
+		return false;
+	d->found = true;
+	d->end[0].open = true;
+	s->direct_to = 0;
+	s->direct = d;
+	WRITE_ONCE(s->tx_path, SRN_PATH_DIRECT);
 	return true;
 }
 
@@ -149,6 +182,7 @@ bool srn_direct_find(struct srn_stream *s, u64 nonce, bool between_namespaces)
 	if (!d)
 		return false;
 	s->direct_end = 1;
+	s->direct_to = 0;
 	/* Release: pairs with srn_direct_own_end(). */
 	smp_store_release(&s->direct, d);
 	return true;
@@ -198,7 +232,7 @@ void srn_direct_open(struct srn_stream *s)
 		return;
 	end->open = true;
 	spin_lock(&d->lock);
-	peer = d->end[!s->direct_end].stream;
+	peer = srn_direct_peer_end(s)->stream;
 	if (peer)
 		srn_worker_transmit(peer);
 	spin_unlock(&d->lock);
@@ -235,7 +269,7 @@ bool srn_direct_alone(struct srn_stream *s)
 	bool alone;
 
 	spin_lock(&d->lock);
-	alone = !d->end[!s->direct_end].stream;
+	alone = !srn_direct_peer_end(s)->stream;
 	spin_unlock(&d->lock);
 	return alone;
 }
@@ -271,7 +305,7 @@ void srn_direct_part(struct srn_stream *s)
 		return;
 	srn_direct_withdraw(s);
 	set_stream(d, &d->end[s->direct_end], NULL);
-	tell_peer(d, &d->end[!s->direct_end]);
+	tell_peer(d, srn_direct_peer_end(s));
 }
 
 /**

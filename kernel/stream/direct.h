@@ -11,6 +11,9 @@
  * (srn_direct_move()). When the receiver has come to that message it opens its end and lets the
  * transmitter go on (srn_direct_open()). So nothing overtakes what TCP has.
  *
+ * A stream that is its own peer has a pair with one end (srn_direct_itself()), and takes that path
+ * from the start.
+ *
  * Lock order: socket lock, sk_callback_lock, offers_lock, lock of an end, then the locks of the
  * layer above and the lock of the pair, which is a leaf. Nobody takes the locks of both ends at
  * once.
@@ -42,7 +45,7 @@ struct srn_direct_end {
  * @refs: streams that refer to it
  * @found: a responder has found the offer, and may have left since
  * @lock: protects @end[].stream for the other end; a leaf
- * @end: the initiator and the responder
+ * @end: the initiator and the responder; a stream that is its own peer has the first one only
  */
 struct srn_direct {
 	struct hlist_node node;
@@ -55,6 +58,7 @@ struct srn_direct {
 };
 
 bool srn_direct_offer(struct srn_stream *s, u64 nonce, bool between_namespaces);
+bool srn_direct_itself(struct srn_stream *s);
 bool srn_direct_find(struct srn_stream *s, u64 nonce, bool between_namespaces);
 void srn_direct_move(struct srn_stream *s);
 void srn_direct_return(struct srn_stream *s);
@@ -63,6 +67,11 @@ void srn_direct_withdraw(struct srn_stream *s);
 bool srn_direct_alone(struct srn_stream *s);
 void srn_direct_part(struct srn_stream *s);
 void srn_direct_leave(struct srn_stream *s);
+
+static inline struct srn_direct_end *srn_direct_peer_end(const struct srn_stream *s)
+{
+	return &s->direct->end[s->direct_to];
+}
 
 /* Return: the end whose lock a pass over TCP's input has to hold; NULL: none. */
 static inline struct srn_direct_end *srn_direct_own_end(struct srn_stream *s)

@@ -103,7 +103,7 @@ static int deliver_all(struct srn_stream *s, struct srn_stream *peer, enum srn_t
  */
 int srn_direct_tx(struct srn_stream *s, enum srn_tx_verdict *verdict)
 {
-	struct srn_direct_end *to = &s->direct->end[!s->direct_end];
+	struct srn_direct_end *to = srn_direct_peer_end(s);
 	struct srn_stream *peer;
 	int ret = -EPIPE;
 

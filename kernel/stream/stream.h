@@ -211,6 +211,7 @@ struct srn_stream {
 	u32 rx_turn_end;		/* when others have their turn; 0: nobody has looked yet */
 	u32 rx_wanted;			/* bytes at hand that have to be reassembled */
 	bool direct_end;		/* which end of @direct this stream is */
+	bool direct_to;			/* which end of @direct its peer is */
 	bool rx_segment_waits;		/* @rx_starved is about a segment that the peer has */
 	bool rx_memory_came;		/* a worker has got the memory for that */
 	bool tx_brief;			/* the tasklet runs on the stack of a caller */

@@ -185,6 +185,10 @@ SRN_TEST_LINK=srn0 SRN_TEST_NETDEV=dummy0 run_gtest ./verbs_test 120 'Removal.*'
 # Messages that wait for receives, at one end and at both.
 chmod +x raw_test load
 SRN_RAW_DEVICE=srn0 run_gtest ./raw_test 60 'Raw.*Wait*:Raw.*Refuse*'
+before=$(taken srn0)
+SRN_RAW_DEVICE=srn0 run_gtest ./raw_test 90 'Itself.*:Raw.ConnectedToItself'
+# One for each round of the two that make many, and one for each of the others.
+run_check "a queue pair that is its own peer takes that path" taken_since srn0 "$before" 75
 run_check "two namespaces" two_namespaces
 run_check "two namespaces: netns at both ends" between netns netns 0
 run_check "two namespaces: host at both ends" between host host 1

@@ -85,8 +85,9 @@ TEST(AsyncEvent, ThreadsWaitForOne) {
         for (std::size_t i = 0; !all_back && i < waiting.size(); ++i) make_event();
         ASSERT_TRUE(all_back) << "in round " << round;
         // It may have come when all had given up.
-        if (std::ranges::count_if(waiting, [](auto& w) { return w.get(); }) == 0)
+        if (std::ranges::count_if(waiting, [](auto& w) { return w.get(); }) == 0) {
             EXPECT_TRUE(works(device().wait_async_event(patience)));
+        }
     }
 }
 
