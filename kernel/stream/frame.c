@@ -236,6 +236,15 @@ static u32 count_continuations(const struct srn_stream *s, const struct srn_tx_m
 	return min(max, iov / (u32)(2 + e->len / MIN_BLOCK + 1));
 }
 
+static void trace_built(const struct srn_stream *s, const struct srn_tx_msg *msg, u32 len,
+			bool last)
+{
+	if (srn_opcodes[msg->opcode].tagged)
+		trace_srn_fpdu_built(s, msg->opcode, msg->stag, 0, msg->to + msg->done, len, last);
+	else
+		trace_srn_fpdu_built(s, msg->opcode, msg->inv_stag, msg->msn, msg->done, len, last);
+}
+
 /**
  * srn_frame_done - the next segment of a message is complete
  * @s: stream
@@ -247,10 +256,11 @@ static u32 count_continuations(const struct srn_stream *s, const struct srn_tx_m
  */
 void srn_frame_done(struct srn_stream *s, struct srn_tx_msg *msg, u32 len, bool last)
 {
+	if (trace_srn_fpdu_built_enabled())
+		trace_built(s, msg, len, last);
 	msg->done += len;
 	msg->open = !last;
 	srn_tally_fpdu(s->counters, SRN_TX, &s->tx_tally, msg->opcode, len, last);
-	trace_srn_fpdu_built(s, msg->opcode, len, last);
 }
 
 /* Build FPDUs of one size in the middle of a message. What they have in common is done once. */

@@ -147,17 +147,27 @@ static void count_fpdu(struct srn_stream *s, u32 payload, bool last)
 
 	spend(s, 0);
 	srn_tally_fpdu(s->counters, SRN_RX, &s->rx_tally, opcode, payload, last);
-	trace_srn_fpdu_received(s, opcode, payload, last);
+}
+
+/* Only the first FPDU of a message may have its offset in the parser's header. */
+static void trace_received(const struct srn_stream *s, u64 offset, u32 payload, bool last)
+{
+	const struct srn_rdmap_header *h = &s->parser.rdmap;
+
+	trace_srn_fpdu_received(s, h->opcode, h->stag, h->msn, offset, payload, last);
 }
 
 static int rx_end(struct srn_stream *s, struct srn_term_code *term)
 {
 	const struct srn_fpdu_parser *p = &s->parser;
+	const struct srn_rdmap_header *h = &p->rdmap;
 	int ret;
 
 	if (unlikely(READ_ONCE(s->tx_hold)))
 		srn_hold_end(s);
-	count_fpdu(s, p->payload_len, p->rdmap.last);
+	count_fpdu(s, p->payload_len, h->last);
+	if (trace_srn_fpdu_received_enabled())
+		trace_received(s, h->tagged ? h->to : h->mo, p->payload_len, h->last);
 	ret = s->ops->rx_end(s, term);
 	if (unlikely(s->rx_held) && !ret && !s->rx_stopped)
 		s->ops->rx_resume(s);
@@ -272,6 +282,8 @@ static u32 rx_continuations(struct srn_stream *s, const u8 *data, u32 len)
 		if (!s->ops->rx_continue(s, &m))
 			break;
 		count_fpdu(s, m.len, false);
+		if (trace_srn_fpdu_received_enabled())
+			trace_received(s, m.offset, m.len, false);
 		used += n;
 	}
 	return used;

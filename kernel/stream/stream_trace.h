@@ -26,37 +26,50 @@
 	{ SRN_OP_SEND_IMM, "Send with Immediate" },				\
 	{ SRN_OP_SEND_SE_IMM, "Send solicited with Immediate" }
 
-/* The stream knows its TCP ports, not its queue pair. */
+/*
+ * The stream knows its TCP ports, not its queue pair. A tagged segment has no MSN; the STag of an
+ * untagged one is what it invalidates, or its immediate data. The offset is that of the segment.
+ */
 DECLARE_EVENT_CLASS(srn_fpdu,
-	TP_PROTO(const struct srn_stream *s, u8 opcode, u32 payload, bool last),
-	TP_ARGS(s, opcode, payload, last),
+	TP_PROTO(const struct srn_stream *s, u8 opcode, u32 stag, u32 msn, u64 offset, u32 payload,
+		 bool last),
+	TP_ARGS(s, opcode, stag, msn, offset, payload, last),
 	TP_STRUCT__entry(
+		__field(u64, offset)
+		__field(u32, stag)
+		__field(u32, msn)
+		__field(u32, payload)
 		__field(u16, local)
 		__field(u16, remote)
 		__field(u8, opcode)
-		__field(u32, payload)
 		__field(bool, last)
 	),
 	TP_fast_assign(
+		__entry->offset = offset;
+		__entry->stag = stag;
+		__entry->msn = msn;
+		__entry->payload = payload;
 		__entry->local = inet_sk(s->sock->sk)->inet_num;
 		__entry->remote = ntohs(inet_sk(s->sock->sk)->inet_dport);
 		__entry->opcode = opcode;
-		__entry->payload = payload;
 		__entry->last = last;
 	),
-	TP_printk("ports %u, %u: %s, %u bytes%s", __entry->local, __entry->remote,
-		  __print_symbolic(__entry->opcode, SRN_OP_NAMES), __entry->payload,
-		  __entry->last ? ", last" : "")
+	TP_printk("ports %u, %u: %s, STag 0x%08x, MSN %u, offset %llu, %u bytes%s",
+		  __entry->local, __entry->remote,
+		  __print_symbolic(__entry->opcode, SRN_OP_NAMES), __entry->stag, __entry->msn,
+		  __entry->offset, __entry->payload, __entry->last ? ", last" : "")
 );
 
 DEFINE_EVENT(srn_fpdu, srn_fpdu_built,
-	TP_PROTO(const struct srn_stream *s, u8 opcode, u32 payload, bool last),
-	TP_ARGS(s, opcode, payload, last)
+	TP_PROTO(const struct srn_stream *s, u8 opcode, u32 stag, u32 msn, u64 offset, u32 payload,
+		 bool last),
+	TP_ARGS(s, opcode, stag, msn, offset, payload, last)
 );
 
 DEFINE_EVENT(srn_fpdu, srn_fpdu_received,
-	TP_PROTO(const struct srn_stream *s, u8 opcode, u32 payload, bool last),
-	TP_ARGS(s, opcode, payload, last)
+	TP_PROTO(const struct srn_stream *s, u8 opcode, u32 stag, u32 msn, u64 offset, u32 payload,
+		 bool last),
+	TP_ARGS(s, opcode, stag, msn, offset, payload, last)
 );
 
 #endif /* SRN_STREAM_TRACE_H */

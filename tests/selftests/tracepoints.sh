@@ -64,10 +64,35 @@ work_requests()
 # 40000 bytes are more than an FPDU has here.
 fpdus()
 {
-	traced "srn_fpdu_built: ports $PORT, [0-9]+: Read Request, 28 bytes, last" 3 &&
-		traced "srn_fpdu_received: ports [0-9]+, $PORT: Read Request, 28 bytes, last" 3 &&
-		traced "srn_fpdu_built: ports [0-9]+, $PORT: Read Response, [0-9]+ bytes\$" &&
-		traced "srn_fpdu_received: ports $PORT, [0-9]+: Read Response, [0-9]+ bytes, last" 3
+	local stag='STag 0x[0-9a-f]{8}, MSN 0, offset [0-9]+' request='STag 0x00000000, MSN [123], offset 0'
+	traced "srn_fpdu_built: ports $PORT, [0-9]+: Read Request, $request, 28 bytes, last" 3 &&
+		traced "srn_fpdu_received: ports [0-9]+, $PORT: Read Request, $request, 28 bytes, last" 3 &&
+		traced "srn_fpdu_built: ports [0-9]+, $PORT: Read Response, $stag, [0-9]+ bytes\$" &&
+		traced "srn_fpdu_received: ports $PORT, [0-9]+: Read Response, $stag, [0-9]+ bytes, last" 3
+}
+
+# segments KIND: what each FPDU says of itself.
+segments() { sed -nE "s/.* srn_fpdu_$1: ports [0-9]+, [0-9]+: (.*)/\1/p" "$TRACE" | sort; }
+
+# What one end has built the other has received, where it says the same of each.
+both_ends_say_the_same()
+{
+	segments built > /tmp/built && segments received > /tmp/received &&
+		diff /tmp/built /tmp/received && (($(wc -l < /tmp/built) > 12))
+}
+
+# Each segment of a long message begins where the one before it has ended.
+segments_join()
+{
+	awk -v kind="$1" '
+		$0 !~ "srn_fpdu_" kind || $0 !~ /: Write, STag/ { next }
+		{
+			match($0, /offset [0-9]+/); offset = substr($0, RSTART + 7, RLENGTH - 7) + 0
+			match($0, /[0-9]+ bytes/); bytes = substr($0, RSTART, RLENGTH - 6)
+			if (inside && offset != next_offset) { print "not joined: " $0; exit 1 }
+			inside = $0 !~ /, last$/; next_offset = offset + bytes; joined++
+		}
+		END { print joined " segments"; if (joined < 6) exit 1 }' "$TRACE"
 }
 
 terminate()
@@ -79,6 +104,18 @@ terminate()
 	disable && cat "$TRACE"
 	((status == 0)) &&
 		traced 'srn_terminate_sent: srnb QP[0-9]+: layer [012], type [0-9], code 0x..' 1
+}
+
+# By address of the same namespace. Greetings that go before the path is there count as well.
+on_the_path()
+{
+	echo netns > /sys/class/infiniband/srnb/mpa/same_host
+	enable && try_pair "$PORT" in_b rping -s -p "$PORT" -C 3 -S 40000 -- \
+		in_b rping -c -a "$B4" -p "$PORT" -C 3 -S 40000 || return
+	echo off > /sys/class/infiniband/srnb/mpa/same_host
+	sleep 1
+	disable && both_ends_say_the_same && segments_join built && segments_join received &&
+		traced 'srn_fpdu_received: .*: Read Response, STag 0x[0-9a-f]{8}, MSN 0, .* 7232 bytes, last' 3
 }
 
 nothing_when_disabled()
@@ -99,6 +136,10 @@ run_check "events of the connection manager" connection
 run_check "states of queue pairs" states
 run_check "work requests" work_requests
 run_check "FPDUs" fpdus
+run_check "both ends say the same of each" both_ends_say_the_same
+run_check "segments of a Write join, as they are built" segments_join built
+run_check "segments of a Write join, as they are received" segments_join received
+run_check "on the path inside one host they say the same" on_the_path
 run_check "a Terminate" terminate
 run_check "nothing is traced when it is disabled" nothing_when_disabled
 finish
