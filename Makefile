@@ -66,6 +66,13 @@ provider: $(B)/.deps-userspace ## build the libibverbs provider, softrnicctl and
 tests: provider $(B)/.deps-tests ## build the unit and verbs tests
 	@$(IN_RELEASE) scripts/cmake-build tests $(B)/tests
 
+# Those of them that run in the test machine.
+.PHONY: guest-tests
+guest-tests: provider $(B)/.deps-tests
+	@for dir in selftests interop; do \
+		$(IN_RELEASE) scripts/cmake-build --only $$dir tests $(B)/tests || exit; \
+	done
+
 .PHONY: machine
 machine: $(B)/.deps-testmachine$(OTHER_ARCH:%=-%) ## build the test machine, if it is missing or its recipe changed
 	@$(MACHINE) build
@@ -115,10 +122,11 @@ check-build: guest-module provider tests $(if $(CHECK_T),$(filter previous-abi,$
 
 # "packages" takes too long to be one of the tests of "make check".
 .PHONY: test
-test: $(if $(filter packages,$(T)),deb $(B)/.deps-testmachine,$(if $(K),debug-module,guest-module) tests $(filter previous-abi,$(T))) ## one test in the test machine, T=NAME: of tests/selftests or interop (K=uml: debug kernel; ARCH=arm64), or packages
+test: $(if $(filter packages,$(T)),deb $(B)/.deps-testmachine,$(if $(K),debug-module,guest-module) guest-tests $(filter previous-abi,$(T))) ## tests in the test machine, T='NAME …': of tests/selftests or interop, a single one as it goes (K=uml: debug kernel; RELEASE=trixie; ARCH=arm64; JOBS=2), or packages
 	@test -n "$(T)" || { echo "which test? make test T=NAME, one of:"; \
 		scripts/run-tests names; exit 2; }
-	@SRN_KERNEL=$(or $(K),stock) scripts/run-tests --verbose $(if $(filter packages,$(T)),packages,guest $(T))
+	@SRN_KERNEL=$(or $(K),stock) JOBS=$(JOBS) scripts/run-tests $(if $(word 2,$(T)),,--verbose) \
+		$(if $(filter packages,$(T)),packages,guest $(T))
 
 .PHONY: check-debug
 check-debug: debug-module tests $(if $(T),$(filter previous-abi,$(T)),previous-abi) ## tests of the test machine on a kernel that sees mistakes (K=uml, uml-smp, qemu, kcsan or trace; T='NAME …': not all)
@@ -129,7 +137,8 @@ check-debug: debug-module tests $(if $(T),$(filter previous-abi,$(T)),previous-a
 check-paths: $(if $(K),debug-module,guest-module) tests ## tests of data and of consumers over the path inside one host (K=uml: debug kernel; T='NAME …': some)
 	@SRN_SAME_HOST=host SRN_ENV=SRN_SAME_HOST SRN_KERNEL=$(or $(K),stock) scripts/run-tests \
 		guest $(or $(T),verbs-library raw races kill removal limits faults scribble fuzz-cm \
-			charged bounded throttled streaming programs nfs nvme iser)
+			uverbs-fuzz cm-misuse flood churn orphans charged bounded throttled \
+			streaming programs nfs nvme iser)
 
 .PHONY: debug-kernel
 debug-kernel: ## build a debug kernel, if it is missing or its configuration changed (K=uml, uml-smp, qemu, kcsan or trace)

@@ -102,7 +102,11 @@ static bool is_silent(struct srn_raw *raw, struct sock *sk)
 
 static bool look(struct srn_raw *raw, struct srn_qp *qp, struct socket *sock)
 {
-	bool wait = srn_raw_sends_wait(qp);
+	/*
+	 * On the path inside this host the peer's host cannot vanish, and TCP has nothing to
+	 * acknowledge. If the peer leaves, its stream tells, and TCP carries all again.
+	 */
+	bool wait = READ_ONCE(qp->stream.tx_path) != SRN_PATH_DIRECT && srn_raw_sends_wait(qp);
 
 	ask_often(raw, sock, wait);
 	if (!wait)

@@ -59,6 +59,7 @@ int srn_resource_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 	const struct detail all[] = {
 		{ "connected_by", 0, kinds[srn_binding_kind(qp)] },
 		{ "path", 0, direct ? "same_host" : "tcp" },
+		{ "completions", 0, READ_ONCE(sq->await_placement) ? "placed" : "sent" },
 		{ "crc", s->framer.with_crc },
 		{ "large_fpdus", READ_ONCE(s->large_fpdus) },
 		{ "sends", READ_ONCE(sq->prod) - READ_ONCE(sq->cons) },

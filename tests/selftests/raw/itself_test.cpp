@@ -28,8 +28,8 @@ void bring_up(end& a) {
 void expect_good(end& a, std::uint64_t id) {
     const auto wc = a.completion();
     ASSERT_TRUE(wc) << "of " << id;
-    EXPECT_EQ(wc->wr_id, id);
-    EXPECT_EQ(wc->status, IBV_WC_SUCCESS) << ibv_wc_status_str(wc->status);
+    ASSERT_EQ(wc->wr_id, id);
+    ASSERT_EQ(wc->status, IBV_WC_SUCCESS) << ibv_wc_status_str(wc->status);
 }
 
 bool all_are(std::vector<unsigned char>::iterator from, unsigned char byte) {
@@ -107,9 +107,27 @@ TEST_F(Itself, GoesWhileItIsBusy) {
         ASSERT_NO_FATAL_FAILURE(bring_up(a));
         for (std::uint64_t id = 0; id < count; id++)
             ASSERT_EQ(a.post(id % 2 != 0 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, id, &a), 0);
+        // Now it is connected.
+        ASSERT_NO_FATAL_FAILURE(expect_good(a, 0));
         if (round % 2 != 0) {
             ASSERT_EQ(a.fail(), 0);
         }
+    }
+}
+
+// Its host is there, whether TCP hears of it or not.
+TEST_F(Itself, IsNotSilentWhileItIsBusy) {
+    constexpr std::uint64_t count = 240;
+    end a(dev, 7, nullptr, count);
+    ASSERT_NO_FATAL_FAILURE(bring_up(a));
+    std::uint64_t posted = 0, completed = 0;
+    const auto until = clock_type::now() + 15s;
+    while (clock_type::now() < until) {
+        for (; posted - completed < count; posted++)
+            ASSERT_EQ(a.post(IBV_WR_RDMA_WRITE, posted, &a), 0);
+        // There is always something that waits.
+        for (; posted - completed > count / 2; completed++)
+            ASSERT_NO_FATAL_FAILURE(expect_good(a, completed));
     }
 }
 

@@ -166,13 +166,16 @@ no_pingpong_with_secrets()
 	((status == 0)) && (($(dmesg | grep -c "$3") > before))
 }
 
-# perftest PROGRAM SECONDS: by hand, in the background; sets SERVER and CLIENT.
+# perftest PROGRAM SECONDS [-R]: by hand, or by rdma_cm, in the background; sets SERVER and CLIENT.
 perftest()
 {
-	in_b timeout -k 2 $((90 * SLOW)) "$1" -d srnb -x 0 -D "$2" > "$SERVER_LOG" 2>&1 &
+	local how=${3:--x 0}
+	# shellcheck disable=SC2086
+	in_b timeout -k 2 $((90 * SLOW)) "$1" -d srnb $how -D "$2" > "$SERVER_LOG" 2>&1 &
 	SERVER=$!
 	wait_listening 18515 || return
-	in_a timeout -k 2 $((60 * SLOW)) "$1" -d srna -x 0 -D "$2" "$B4" > "$CLIENT_LOG" 2>&1 &
+	# shellcheck disable=SC2086
+	in_a timeout -k 2 $((60 * SLOW)) "$1" -d srna $how -D "$2" "$B4" > "$CLIENT_LOG" 2>&1 &
 	CLIENT=$!
 }
 
@@ -201,13 +204,26 @@ resource_details()
 	local status=0
 	# Longer than it takes to look three times, on a busy machine as well.
 	perftest ib_write_bw 50 || return
-	wait_until $((20 * SLOW)) details_of qp 'drv_connected_by by_hand drv_path tcp .*drv_segments [1-9]' &&
+	wait_until $((20 * SLOW)) details_of qp 'drv_connected_by by_hand drv_path tcp drv_completions placed .*drv_segments [1-9]' &&
 		details_of cq 'drv_depth [1-9].*drv_overflow 0' &&
 		details_of mr 'drv_memory process .*drv_valid 1 drv_blocks [1-9]' || status=1
 	killall -q ib_write_bw
 	wait
 	return "$status"
 }
+
+details_by_rdma_cm()
+{
+	local status=0
+	perftest ib_write_bw 50 -R || return
+	wait_until $((20 * SLOW)) details_of qp \
+		'drv_connected_by rdma_cm drv_path tcp drv_completions sent .*drv_segments [1-9]' ||
+		status=1
+	killall -q ib_write_bw
+	wait
+	return "$status"
+}
+
 # The tool begins another line, which is indented, where one becomes long.
 details_of() { rdma resource show "$1" -dd | sed -z 's/\n    / /g' | grep -E "$2"; }
 
@@ -266,6 +282,7 @@ run_check "the end that waits has none" no_pingpong_with_secrets "$ONE_SECRET" '
 	"it has a secret, and the link has none"
 run_check "none has a secret any more" pingpong_with_secrets '' ''
 run_check "rdma resource shows details" resource_details
+run_check "rdma resource shows that of a connection by rdma_cm" details_by_rdma_cm
 run_check "the peer's host vanishes while it is written to" host_vanishes ib_write_bw
 run_check "the peer's host vanishes while it is read" host_vanishes ib_read_bw
 chmod +x raw_test
