@@ -49,7 +49,7 @@ sent_bytes()
 	{
 		in_a cat /sys/class/net/va/statistics/tx_bytes
 		cat /sys/class/infiniband/srna/ports/1/hw_counters/tx_*_bytes 2> /dev/null
-	} | awk '{ sum += $1 } END { print sum }'
+	} | awk '{ sum += $1 } END { printf "%.0f\n", sum }'
 }
 
 bytes_flow()
