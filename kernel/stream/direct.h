@@ -43,7 +43,7 @@ struct srn_direct_end {
  * @nonce: by which the responder finds an offer
  * @between_namespaces: the initiator's link allows a peer in another network namespace
  * @refs: streams that refer to it
- * @found: a responder has found the offer, and may have left since
+ * @found: a responder has found the offer, and may have left since; or none is needed
  * @lock: protects @end[].stream for the other end; a leaf
  * @end: the initiator and the responder; a stream that is its own peer has the first one only
  */

@@ -106,7 +106,7 @@ terminate()
 		traced 'srn_terminate_sent: srnb QP[0-9]+: layer [012], type [0-9], code 0x..' 1
 }
 
-# By address of the same namespace. Greetings that go before the path is there count as well.
+# Both ends are in one namespace. The greetings that go before the path is there count as well.
 on_the_path()
 {
 	echo netns > /sys/class/infiniband/srnb/mpa/same_host

@@ -62,7 +62,7 @@ TEST_F(Itself, EachOperationSeesTheOneBefore) {
     }
 }
 
-// More Reads than it may have on their way, between Writes and Sends.
+// There are more Reads than it may have on their way, and a Write in front of each.
 TEST_F(Itself, ManyAtOnce) {
     constexpr std::uint64_t count = 240;
     end a(dev, 7, nullptr, count);
