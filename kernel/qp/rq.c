@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Receive rings: posting by kernel consumers, taking by the receive engine.
+ * Receive rings: posting by kernel consumers, taking by the receive engine, moving to more room.
  */
 #include <linux/log2.h>
+#include <linux/sched.h>
 
 #include "../memory/mem.h"
 #include "rq.h"
+
+/* So many WQEs are moved before others have their turn. */
+#define MOVE_SOME	1024
+
+static u32 depth_of(u32 entries)
+{
+	return entries ? roundup_pow_of_two(entries) : 0;
+}
 
 /**
  * srn_rq_size - decide depth and stride of a ring
@@ -19,7 +28,7 @@ void srn_rq_size(struct srn_rq *rq, u32 entries, u32 max_sge)
 {
 	spin_lock_init(&rq->lock);
 	rq->capacity = entries;
-	rq->depth = entries ? roundup_pow_of_two(entries) : 0;
+	rq->depth = depth_of(entries);
 	rq->max_sge = max_sge;
 	rq->stride = ALIGN(SRN_RECV_WQE_HEADER + max_sge * sizeof(struct srn_sge), 32);
 }
@@ -148,4 +157,68 @@ int srn_rq_post(struct srn_rq *rq, const struct ib_recv_wr *wr)
 	WRITE_ONCE(rq->prod, rq->prod + 1);
 	spin_unlock_irqrestore(&rq->lock, flags);
 	return 0;
+}
+
+/**
+ * srn_rq_bytes - memory of a ring that holds another number of receives
+ * @rq: ring, whose entries keep their size
+ * @entries: receives
+ *
+ * Context: any.
+ *
+ * Return: bytes.
+ */
+size_t srn_rq_bytes(const struct srn_rq *rq, u32 entries)
+{
+	return (size_t)depth_of(entries) * rq->stride;
+}
+
+/* Return: the number of receives that are posted from @cons on fits both rings. */
+static bool fits(const struct srn_rq *rq, u32 entries, u32 *cons, u32 *num)
+{
+	lockdep_assert_held(&rq->lock);
+	*cons = rq->cons;
+	*num = srn_rq_left(rq);
+	return *num <= min(rq->depth, entries);
+}
+
+/**
+ * srn_rq_move - go on in memory that has more room, or less
+ * @rq: ring of a process
+ * @slots: memory of srn_rq_bytes(); the ring's old memory if this succeeds
+ * @entries: receives that it may hold from now on
+ *
+ * What is posted stays. The process does not post meanwhile, or what it posts is lost.
+ *
+ * Context: process; nobody else moves the ring. Takes rq->lock.
+ *
+ * Return: 0, or -EINVAL if more receives are posted.
+ */
+int srn_rq_move(struct srn_rq *rq, void **slots, u32 entries)
+{
+	u32 depth = depth_of(entries);
+	u32 at, num, i;
+	bool good;
+
+	spin_lock_irq(&rq->lock);
+	good = fits(rq, entries, &at, &num);
+	spin_unlock_irq(&rq->lock);
+	if (!good)
+		return -EINVAL;
+	/* Others may take of these meanwhile, but nobody writes to them. */
+	for (i = 0; i < num; i++, at++) {
+		memcpy(*slots + (size_t)(at & (depth - 1)) * rq->stride, rq_slot(rq, at),
+		       rq->stride);
+		if (i % MOVE_SOME == MOVE_SOME - 1)
+			cond_resched();
+	}
+	spin_lock_irq(&rq->lock);
+	good = fits(rq, entries, &at, &num);
+	if (good) {
+		swap(rq->ring, *slots);
+		rq->depth = depth;
+		rq->capacity = entries;
+	}
+	spin_unlock_irq(&rq->lock);
+	return good ? 0 : -EINVAL;
 }

@@ -20,7 +20,8 @@
  * @capacity: entries that were asked for and may be outstanding
  * @stride: bytes per entry of the ring
  * @max_sge: scatter/gather entries per WQE
- * @lock: protects @prod and @cons; a leaf
+ * @lock: protects @prod and @cons, and @ring, @depth and @capacity, which srn_rq_move() changes; a
+ *	leaf
  * @prod: producer index of a kernel consumer
  * @cons: WQEs taken
  */
@@ -58,5 +59,7 @@ u32 srn_rq_left(const struct srn_rq *rq);
 int srn_rq_take(struct srn_rq *rq, struct srn_recv *out);
 int srn_rq_take_locked(struct srn_rq *rq, struct srn_recv *out, u32 *left);
 int srn_rq_post(struct srn_rq *rq, const struct ib_recv_wr *wr);
+size_t srn_rq_bytes(const struct srn_rq *rq, u32 entries);
+int srn_rq_move(struct srn_rq *rq, void **slots, u32 entries);
 
 #endif /* SRN_RQ_H */

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Shared receive queues: verbs, taking by the receive engine.
+ *
+ * Lock order: resize_mutex of the process's context, rq->lock.
  */
+#include <linux/log2.h>
+#include <linux/uaccess.h>
 #include <rdma/uverbs_ioctl.h>
 
 #include "../device/abi.h"
+#include "../device/ucontext.h"
 #include "../memory/ring.h"
 #include "rnr.h"
 
@@ -87,43 +92,108 @@ static void raise_limit(struct srn_srq *srq)
 		srq->ibsrq.event_handler(&event, srq->ibsrq.srq_context);
 }
 
+/* Return: 0, or -EINVAL if @limit is more than the queue holds. */
+static int set_limit(struct srn_srq *srq, u32 limit)
+{
+	unsigned long flags;
+	bool raise = false;
+	int ret = -EINVAL;
+
+	spin_lock_irqsave(&srq->rq.lock, flags);
+	if (limit <= srq->rq.capacity) {
+		srq->limit = limit;
+		/* The queue may be empty, and then nothing is taken that would show it. */
+		raise = limit_reached(srq, srn_rq_left(&srq->rq));
+		ret = 0;
+	}
+	spin_unlock_irqrestore(&srq->rq.lock, flags);
+	if (raise)
+		raise_limit(srq);
+	return ret;
+}
+
+/* The answer of a resize, where its process has asked for it. Return: 0 or -EFAULT. */
+static int answer(const struct srn_ureq_modify_srq *req, const struct srn_uresp_resize_srq *resp)
+{
+	size_t size = min_t(size_t, req->response_size, sizeof(*resp));
+
+	return copy_to_user(u64_to_user_ptr(req->response), resp, size) ? -EFAULT : 0;
+}
+
+/* @limit: receives below which the event is to be raised from now on */
+static int resize(struct srn_srq *srq, u32 entries, u32 limit,
+		  const struct srn_ureq_modify_srq *req, struct ib_udata *udata)
+{
+	struct srn_device *dev = to_srn_dev(srq->ibsrq.device);
+	struct srn_uresp_resize_srq resp = {};
+	struct srn_ucontext *uc;
+	struct srn_mmap *map;
+	void *slots;
+	int ret;
+
+	if (entries < 1 || entries > SRN_MAX_SRQ_WR || limit > entries)
+		return -EINVAL;
+	slots = srn_ring_alloc(udata, srn_rq_bytes(&srq->rq, entries), &map, &resp.map);
+	if (IS_ERR(slots))
+		return PTR_ERR(slots);
+	resp.depth = roundup_pow_of_two(entries);
+	uc = rdma_udata_to_drv_context(udata, struct srn_ucontext, ibuc);
+	ret = answer(req, &resp);
+	if (!ret)
+		ret = mutex_lock_killable(&uc->resize_mutex);
+	if (ret)
+		goto out;
+	ret = srn_rq_move(&srq->rq, &slots, entries);
+	if (!ret)
+		swap(srq->ring_map, map);
+	mutex_unlock(&uc->resize_mutex);
+	if (ret)
+		srn_notice(dev, "an SRQ is not resized to %u: more receives are posted\n", entries);
+out:
+	/* The first ring is one allocation with the indices, which stay. */
+	if (map)
+		srn_ring_free(slots, map);
+	return ret;
+}
+
 /**
- * srn_srq_modify - arm the limit event, which is raised at once if fewer are left already
+ * srn_srq_modify - arm the limit event, or give the queue more room, or less
  * @ibsrq: queue
- * @attr: the limit
- * @mask: IB_SRQ_LIMIT; IB_SRQ_MAX_WR is not supported
+ * @attr: limit and size
+ * @mask: IB_SRQ_LIMIT: the event is raised at once if fewer are left already; IB_SRQ_MAX_WR: what
+ *	is posted stays, and the process does not post until it has mapped what the answer names
  * @udata: of the verb
  *
  * Context: process.
  *
- * Return: 0; -EOPNOTSUPP for another size; -EINVAL for a limit above the size; as
- * srn_abi_request().
+ * Return: 0; -EOPNOTSUPP for another size of a kernel consumer's queue, or of a provider that does
+ * not say where it wants the answer; -EINVAL for a limit above the size, or a size below the number
+ * of receives that are posted; -ENOMEM; -EFAULT; as srn_abi_request(). The queue is as it was then.
  */
 int srn_srq_modify(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask,
 		   struct ib_udata *udata)
 {
+	struct srn_device *dev = to_srn_dev(ibsrq->device);
 	struct srn_srq *srq = to_srn_srq(ibsrq);
-	unsigned long flags;
-	bool raise;
+	struct srn_ureq_modify_srq req = {};
 	int ret;
 
-	ret = srn_abi_request(to_srn_dev(ibsrq->device), udata, NULL, 0);
+	ret = srn_abi_request(dev, udata, &req, sizeof(req));
 	if (ret)
 		return ret;
-	if (mask & IB_SRQ_MAX_WR)
-		return -EOPNOTSUPP;
-	if (!(mask & IB_SRQ_LIMIT))
-		return 0;
-	if (attr->srq_limit > srq->rq.capacity)
-		return -EINVAL;
-	spin_lock_irqsave(&srq->rq.lock, flags);
-	srq->limit = attr->srq_limit;
-	/* The queue may be empty, and then nothing is taken that would show it. */
-	raise = limit_reached(srq, srn_rq_left(&srq->rq));
-	spin_unlock_irqrestore(&srq->rq.lock, flags);
-	if (raise)
-		raise_limit(srq);
-	return 0;
+	if (req.reserved)
+		return srn_abi_refuse(dev);
+	if (mask & IB_SRQ_MAX_WR) {
+		/* Who does not take all of the response would not find the ring. */
+		if (!udata || req.response_size < sizeof(struct srn_uresp_resize_srq))
+			return -EOPNOTSUPP;
+		ret = resize(srq, attr->max_wr,
+			     mask & IB_SRQ_LIMIT ? attr->srq_limit : READ_ONCE(srq->limit), &req,
+			     udata);
+		if (ret)
+			return ret;
+	}
+	return mask & IB_SRQ_LIMIT ? set_limit(srq, attr->srq_limit) : 0;
 }
 
 /**
@@ -139,7 +209,7 @@ int srn_srq_query(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
 {
 	struct srn_srq *srq = to_srn_srq(ibsrq);
 
-	attr->max_wr = srq->rq.capacity;
+	attr->max_wr = READ_ONCE(srq->rq.capacity);
 	attr->max_sge = srq->rq.max_sge;
 	attr->srq_limit = READ_ONCE(srq->limit);
 	return 0;
@@ -158,6 +228,8 @@ int srn_srq_destroy(struct ib_srq *ibsrq, struct ib_udata *udata)
 {
 	struct srn_srq *srq = to_srn_srq(ibsrq);
 
+	if (srq->ring_map)
+		srn_ring_free(srq->rq.ring, srq->ring_map);
 	srn_ring_free(srq->ctrl, srq->map);
 	srn_limits_give(to_srn_dev(ibsrq->device), SRN_LIMIT_SRQ);
 	return 0;

@@ -14,6 +14,7 @@
  * @limit: number of receives below which IB_EVENT_SRQ_LIMIT_REACHED is raised; 0: not armed.
  *	It is protected by rq.lock.
  * @map: mapping for a process
+ * @ring_map: mapping of the ring alone, if the queue has been resized, else NULL
  * @ctrl: shared indices
  * @waiters_lock: protects @waiters; it is taken before the state_lock of a queue pair
  * @waiters: queue pairs with messages that wait for a receive: struct srn_rnr
@@ -24,6 +25,7 @@ struct srn_srq {
 	struct srn_rq rq;
 	u32 limit;
 	struct srn_mmap *map;
+	struct srn_mmap *ring_map;
 	struct srn_srq_ctrl *ctrl;
 
 	spinlock_t waiters_lock;	/* protects the fields below */

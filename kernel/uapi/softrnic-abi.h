@@ -37,7 +37,7 @@
  * The revision goes up with each addition, so that tests find what was before it; programs go by
  * the features.
  */
-#define SRN_ABI_REVISION	4
+#define SRN_ABI_REVISION	5
 
 /* Bytes in revision 1, which does not tell them. */
 #define SRN_QP_CTRL_SIZE_1	256
@@ -118,6 +118,26 @@ struct srn_uresp_create_srq {
 	__u32 max_sge;
 	__u32 ctrl_size;	/* bytes of struct srn_srq_ctrl, 0: as in revision 1 */
 	__u32 reserved;		/* 0 */
+};
+
+/*
+ * With IB_SRQ_MAX_WR: the core has no room for an answer to this request, so the user says where
+ * it wants it. It means nothing if the request fails.
+ */
+struct srn_ureq_modify_srq {
+	__aligned_u64 response;		/* address of struct srn_uresp_resize_srq */
+	__u32 response_size;		/* bytes that the user knows of it */
+	__u32 reserved;			/* 0 */
+};
+
+/*
+ * Where the receive WQEs are from now on. struct srn_srq_ctrl, and so both indices, stay as they
+ * are, and so do stride and max_sge. Until it has mapped the WQEs the user must not post.
+ */
+struct srn_uresp_resize_srq {
+	struct srn_mapping map;		/* the receive WQEs */
+	__u32 depth;			/* WQEs, a power of two */
+	__u32 reserved;			/* 0 */
 };
 
 struct srn_uresp_create_qp {

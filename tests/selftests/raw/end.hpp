@@ -275,6 +275,20 @@ inline void expect_send(end& from, end& to) {
     EXPECT_EQ(to.memory().front(), byte);
 }
 
+inline void expect_completion(end& e, std::uint64_t id, ibv_wc_status status = IBV_WC_SUCCESS) {
+    const auto wc = e.completion();
+    ASSERT_TRUE(wc) << "of " << id;
+    ASSERT_EQ(wc->wr_id, id);
+    ASSERT_EQ(wc->status, status) << ibv_wc_status_str(wc->status);
+}
+
+/// It is its own peer.
+inline void bring_up(end& a) {
+    ASSERT_EQ(a.to_init(), 0);
+    ASSERT_EQ(a.to_rtr(a.number(), a.psn()), 0);
+    ASSERT_EQ(a.to_rts(), 0);
+}
+
 /// Each is the other one's peer.
 inline void bring_up(end& a, end& b) {
     for (end* e : {&a, &b}) ASSERT_EQ(e->to_init(), 0);

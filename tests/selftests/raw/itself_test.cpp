@@ -19,19 +19,6 @@ struct Itself : testing::Test {
     device dev;
 };
 
-void bring_up(end& a) {
-    ASSERT_EQ(a.to_init(), 0);
-    ASSERT_EQ(a.to_rtr(a.number(), a.psn()), 0);
-    ASSERT_EQ(a.to_rts(), 0);
-}
-
-void expect_good(end& a, std::uint64_t id) {
-    const auto wc = a.completion();
-    ASSERT_TRUE(wc) << "of " << id;
-    ASSERT_EQ(wc->wr_id, id);
-    ASSERT_EQ(wc->status, IBV_WC_SUCCESS) << ibv_wc_status_str(wc->status);
-}
-
 bool all_are(std::vector<unsigned char>::iterator from, unsigned char byte) {
     return std::all_of(from, from + end::size / 2, [byte](unsigned char c) { return c == byte; });
 }
@@ -48,16 +35,16 @@ TEST_F(Itself, EachOperationSeesTheOneBefore) {
         const auto byte = static_cast<unsigned char>(1 + round % 250);
         std::fill(second, a.memory().end(), byte);
         ASSERT_EQ(a.post(IBV_WR_RDMA_WRITE, 1, &a), 0);
-        ASSERT_NO_FATAL_FAILURE(expect_good(a, 1));
+        ASSERT_NO_FATAL_FAILURE(expect_completion(a, 1));
         ASSERT_TRUE(all_are(first, byte)) << "in round " << round;
         std::fill(second, a.memory().end(), 0);
         ASSERT_EQ(a.post(IBV_WR_RDMA_READ, 2, &a), 0);
-        ASSERT_NO_FATAL_FAILURE(expect_good(a, 2));
+        ASSERT_NO_FATAL_FAILURE(expect_completion(a, 2));
         ASSERT_TRUE(all_are(second, byte)) << "in round " << round;
         std::fill(first, second, 0);
         ASSERT_EQ(a.post_receive(3), 0);
         ASSERT_EQ(a.post(IBV_WR_SEND, 3), 0);
-        for (int n = 0; n < 2; n++) ASSERT_NO_FATAL_FAILURE(expect_good(a, 3));
+        for (int n = 0; n < 2; n++) ASSERT_NO_FATAL_FAILURE(expect_completion(a, 3));
         ASSERT_TRUE(all_are(first, byte)) << "in round " << round;
     }
 }
@@ -70,7 +57,8 @@ TEST_F(Itself, ManyAtOnce) {
     for (int round = 0; round < 20; round++) {
         for (std::uint64_t id = 0; id < count; id++)
             ASSERT_EQ(a.post(id % 2 != 0 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, id, &a), 0);
-        for (std::uint64_t id = 0; id < count; id++) ASSERT_NO_FATAL_FAILURE(expect_good(a, id));
+        for (std::uint64_t id = 0; id < count; id++)
+            ASSERT_NO_FATAL_FAILURE(expect_completion(a, id));
     }
 }
 
@@ -84,7 +72,7 @@ TEST_F(Itself, AFaultEndsIt) {
         end foreign(stranger);
         ASSERT_NO_FATAL_FAILURE(bring_up(a));
         ASSERT_EQ(a.post(IBV_WR_RDMA_WRITE, 1, &a), 0);
-        ASSERT_NO_FATAL_FAILURE(expect_good(a, 1));
+        ASSERT_NO_FATAL_FAILURE(expect_completion(a, 1));
         std::fill(a.memory().begin(), a.memory().end(), 1);
         ASSERT_EQ(a.post(opcode, 2, &foreign), 0);
         ASSERT_EQ(a.post(IBV_WR_RDMA_WRITE, 3, &a), 0);
@@ -108,7 +96,7 @@ TEST_F(Itself, GoesWhileItIsBusy) {
         for (std::uint64_t id = 0; id < count; id++)
             ASSERT_EQ(a.post(id % 2 != 0 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, id, &a), 0);
         // Now it is connected.
-        ASSERT_NO_FATAL_FAILURE(expect_good(a, 0));
+        ASSERT_NO_FATAL_FAILURE(expect_completion(a, 0));
         if (round % 2 != 0) {
             ASSERT_EQ(a.fail(), 0);
         }
@@ -127,7 +115,7 @@ TEST_F(Itself, IsNotSilentWhileItIsBusy) {
             ASSERT_EQ(a.post(IBV_WR_RDMA_WRITE, posted, &a), 0);
         // There is always something that waits.
         for (; posted - completed > count / 2; completed++)
-            ASSERT_NO_FATAL_FAILURE(expect_good(a, completed));
+            ASSERT_NO_FATAL_FAILURE(expect_completion(a, completed));
     }
 }
 
@@ -136,7 +124,7 @@ TEST_F(Itself, MayBeginAnew) {
     for (int round = 0; round < 20; round++) {
         ASSERT_NO_FATAL_FAILURE(bring_up(a));
         ASSERT_EQ(a.post(IBV_WR_RDMA_READ, 1, &a), 0);
-        ASSERT_NO_FATAL_FAILURE(expect_good(a, 1));
+        ASSERT_NO_FATAL_FAILURE(expect_completion(a, 1));
         ASSERT_EQ(a.reset(), 0);
     }
 }

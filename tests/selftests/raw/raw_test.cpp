@@ -230,9 +230,7 @@ TEST_F(Raw, SendsCannotBePaused) {
 
 TEST_F(Raw, ConnectedToItself) {
     end a(dev);
-    ASSERT_EQ(a.to_init(), 0);
-    ASSERT_EQ(a.to_rtr(a.number(), a.psn()), 0);
-    ASSERT_EQ(a.to_rts(), 0);
+    ASSERT_NO_FATAL_FAILURE(bring_up(a));
     for (int i = 0; i < 100; i++) expect_send(a, a);
     std::fill(a.memory().begin(), a.memory().begin() + end::size / 2, 0);
     std::fill(a.memory().begin() + end::size / 2, a.memory().end(), 0x5a);
@@ -338,18 +336,8 @@ TEST_F(Raw, ManySendsWaitForReceivesForEver) {
         ASSERT_EQ(received->status, IBV_WC_SUCCESS) << ibv_wc_status_str(received->status);
     }
     for (std::uint64_t id = 0; id < count; id++) {
-        const auto sent = a.completion();
-        ASSERT_TRUE(sent);
-        EXPECT_EQ(sent->wr_id, id);
-        EXPECT_EQ(sent->status, IBV_WC_SUCCESS) << ibv_wc_status_str(sent->status);
+        ASSERT_NO_FATAL_FAILURE(expect_completion(a, id));
     }
-}
-
-void expect_completion(end& e, std::uint64_t id, ibv_wc_status status) {
-    const auto wc = e.completion();
-    ASSERT_TRUE(wc) << "of " << id;
-    EXPECT_EQ(wc->wr_id, id);
-    EXPECT_EQ(wc->status, status) << ibv_wc_status_str(wc->status);
 }
 
 // What comes before the Send is complete, what comes behind it is flushed. The receiver is told
@@ -483,9 +471,7 @@ TEST_F(Raw, TheLimitOfOneThatGoesToRtsLater) {
 TEST_F(Raw, ASendToItselfIsRefused) {
     end a(dev);
     a.rnr_retry = 1;
-    ASSERT_EQ(a.to_init(), 0);
-    ASSERT_EQ(a.to_rtr(a.number(), a.psn()), 0);
-    ASSERT_EQ(a.to_rts(), 0);
+    ASSERT_NO_FATAL_FAILURE(bring_up(a));
     ASSERT_EQ(a.post(IBV_WR_SEND, 1), 0);
     expect_completion(a, 1, IBV_WC_RNR_RETRY_EXC_ERR);
 }
@@ -521,9 +507,7 @@ TEST_F(Raw, ASendThatWasReceivedIsGoodAtTheEnd) {
 
 TEST_F(Raw, ASendToItselfWaitsForItsReceive) {
     end a(dev);
-    ASSERT_EQ(a.to_init(), 0);
-    ASSERT_EQ(a.to_rtr(a.number(), a.psn()), 0);
-    ASSERT_EQ(a.to_rts(), 0);
+    ASSERT_NO_FATAL_FAILURE(bring_up(a));
     ASSERT_EQ(a.post(IBV_WR_SEND, 1), 0);
     EXPECT_FALSE(a.completion(1s));
     ASSERT_EQ(a.post_receive(3), 0);

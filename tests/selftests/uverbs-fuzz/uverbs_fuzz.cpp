@@ -530,9 +530,18 @@ command fuzzer::use_object() {
         }
         case 5: {
             ib_uverbs_modify_srq c{pick(live_.srqs), static_cast<std::uint32_t>(below(4)),
-                                   static_cast<std::uint32_t>(any()),
-                                   static_cast<std::uint32_t>(any())};
-            return {IB_USER_VERBS_CMD_MODIFY_SRQ, "modify_srq", raw(c), 0};
+                                   static_cast<std::uint32_t>(one_in(4) ? any() : below(200)),
+                                   static_cast<std::uint32_t>(one_in(4) ? any() : below(100))};
+            bytes in = raw(c);
+            // Where the new ring is told.
+            if (one_in(2)) {
+                const bytes driver = raw(srn_ureq_modify_srq{
+                    one_in(8) ? any() : response_address(),
+                    static_cast<std::uint32_t>(one_in(8) ? any() : sizeof(srn_uresp_resize_srq)),
+                    one_in(8) ? 1U : 0U});
+                in.insert(in.end(), driver.begin(), driver.end());
+            }
+            return {IB_USER_VERBS_CMD_MODIFY_SRQ, "modify_srq", in, 0};
         }
         case 6: {
             ib_uverbs_query_srq c{response_address(), pick(live_.srqs), 0};

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // Shared receive queues.
 #include <array>
+#include <atomic>
+#include <limits>
 #include <memory>
+#include <random>
 #include <set>
+#include <thread>
 
 #include "data.hpp"
 #include "fixture.hpp"
@@ -176,6 +180,119 @@ TEST_F(SharedReceives, AllFitIntoTheOwnQueue) {
 TEST_F(SharedReceives, InUseStay) {
     const pair ends = connect();
     EXPECT_EQ(ibv_destroy_srq(pool.native()), EBUSY);
+}
+
+/// Receives without memory, and Sends without bytes.
+class ResizedReceives : public SharedReceives {
+protected:
+    void post(std::uint64_t first, std::uint64_t last) {
+        for (std::uint64_t id = first; id <= last; ++id) must(pool.recv(softrnic::no_slices, id));
+    }
+    /// Sends take the receives in their order.
+    void take(std::uint64_t first, std::uint64_t last) {
+        for (std::uint64_t id = first; id <= last; ++id) {
+            must(ends.client.qp().send(softrnic::no_slices, {.id = id}));
+            expect_good(next(ends.client.send_cq()), id, IBV_WC_SEND);
+            expect_good(next(ends.server.recv_cq()), id, IBV_WC_RECV);
+        }
+    }
+    [[nodiscard]] std::uint32_t room() const { return must(pool.query()).max_wr; }
+
+    pair ends = connect();
+};
+
+TEST_F(ResizedReceives, KeepWhatIsPosted) {
+    post(1, 20);
+    take(1, 5);
+    must(pool.resize(100));
+    EXPECT_EQ(room(), 100U);
+    post(21, 105);
+    EXPECT_TRUE(fails_with(pool.recv(softrnic::no_slices), ENOMEM));
+    take(6, 80);
+    must(pool.resize(25));
+    EXPECT_EQ(room(), 25U);
+    EXPECT_TRUE(fails_with(pool.recv(softrnic::no_slices), ENOMEM));
+    take(81, 105);
+    post(106, 130);
+    take(106, 130);
+}
+
+TEST_F(ResizedReceives, KeepTheirSlices) {
+    must(SharedReceives::post(3));
+    must(pool.resize(5));
+    const message m = make_message(size, 3);
+    must(ends.client.qp().send_inline(std::span(m).first(200)));
+    const ibv_wc wc = next(ends.server.recv_cq());
+    expect_good(wc, 3, IBV_WC_RECV);
+    EXPECT_TRUE(received(wc) == message(m.begin(), m.begin() + 200));
+}
+
+TEST_F(ResizedReceives, StayIfTheNewSizeIsRefused) {
+    post(1, 10);
+    ibv_device_attr attr{};
+    ASSERT_EQ(ibv_query_device(device().native(), &attr), 0);
+    for (const std::uint32_t entries : {0U, 9U, static_cast<std::uint32_t>(attr.max_srq_wr) + 1,
+                                        std::numeric_limits<std::uint32_t>::max()})
+        EXPECT_TRUE(fails_with(pool.resize(entries), EINVAL)) << entries;
+    EXPECT_EQ(room(), depth);
+    take(1, 10);
+}
+
+TEST_F(ResizedReceives, NeverHoldFewerThanTheLimit) {
+    post(1, 12);
+    must(pool.set_limit(10));
+    EXPECT_TRUE(fails_with(pool.resize(9), EINVAL));
+    ibv_srq_attr attr{};
+    attr.max_wr = 12;
+    attr.srq_limit = 13;
+    EXPECT_EQ(ibv_modify_srq(pool.native(), &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), EINVAL);
+    EXPECT_EQ(room(), depth);
+    attr.srq_limit = 12;
+    EXPECT_EQ(ibv_modify_srq(pool.native(), &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), 0);
+    EXPECT_EQ(room(), 12U);
+    EXPECT_EQ(must(pool.query()).srq_limit, 12U);
+    take(1, 1);
+    EXPECT_TRUE(saw_event(pool.native(), IBV_EVENT_SRQ_LIMIT_REACHED));
+}
+
+/// More than are moved at a time.
+TEST_F(ResizedReceives, AsManyAsTheDeviceHas) {
+    ibv_device_attr attr{};
+    ASSERT_EQ(ibv_query_device(device().native(), &attr), 0);
+    const auto most = static_cast<std::uint64_t>(attr.max_srq_wr);
+    must(pool.resize(static_cast<std::uint32_t>(most)));
+    post(1, most);
+    EXPECT_TRUE(fails_with(pool.recv(softrnic::no_slices), ENOMEM));
+    take(1, 20);
+    must(pool.resize(static_cast<std::uint32_t>(most) - 20));
+    EXPECT_TRUE(fails_with(pool.recv(softrnic::no_slices), ENOMEM));
+    take(21, 40);
+}
+
+TEST_F(ResizedReceives, WhileTheyArePostedAndTaken) {
+    constexpr std::uint64_t messages = 3000, most_posted = 16;
+    std::atomic<std::uint64_t> taken{0};
+    std::atomic<bool> done{false};
+    const std::jthread resizer([&] {
+        std::mt19937 random(1);
+        std::uniform_int_distribution entries(most_posted, std::uint64_t{2000});
+        while (!done) {
+            EXPECT_TRUE(works(pool.resize(static_cast<std::uint32_t>(entries(random)))));
+            // The others need the queue's lock.
+            std::this_thread::sleep_for(1ms);
+        }
+    });
+    const std::jthread poster([&] {
+        for (std::uint64_t id = 1; id <= messages && !done; ++id) {
+            while (id > taken + most_posted && !done) std::this_thread::yield();
+            post(id, id);
+        }
+    });
+    for (std::uint64_t id = 1; id <= messages && !HasFailure(); ++id) {
+        take(id, id);
+        taken = id;
+    }
+    done = true;
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace softrnic::provider::test {
 
 namespace {
 constexpr std::size_t area = 64 * 1024;  // of one queue
-constexpr std::size_t areas = 4;
+constexpr std::size_t areas = 5;
 }  // namespace
 
 fake_kernel* the_kernel = nullptr;
@@ -57,6 +57,8 @@ fake_kernel::fake_kernel() : fd_(::memfd_create("fake-kernel", 0)) {
     resized_cq.map = {3 * area, area};
     resized_cq.depth = 64;
     resized_cq.cqe_stride = 64;
+    resized_srq.map = {4 * area, area};
+    resized_srq.depth = 16;
 }
 
 fake_kernel::~fake_kernel() {
@@ -270,7 +272,17 @@ int ibv_cmd_create_srq(ibv_pd* pd, ibv_srq* srq, ibv_srq_init_attr* attr, void* 
     return 0;
 }
 
-int ibv_cmd_modify_srq(ibv_srq*, ibv_srq_attr*, int, void*, std::size_t) {
+int ibv_cmd_modify_srq(ibv_srq* /*srq*/, ibv_srq_attr* attr, int mask, void* cmd,
+                       std::size_t size) {
+    if ((mask & IBV_SRQ_MAX_WR) == 0) return 0;
+    if (attr->max_wr > the_kernel->resized_srq.depth) return EINVAL;
+    srn_ureq_modify_srq ours{};
+    constexpr std::size_t core = sizeof(ib_uverbs_cmd_hdr) + sizeof(ib_uverbs_modify_srq);
+    EXPECT_EQ(size, core + sizeof(ours));
+    std::memcpy(&ours, static_cast<const std::byte*>(cmd) + core, sizeof(ours));
+    EXPECT_EQ(ours.response_size, sizeof(the_kernel->resized_srq));
+    std::memcpy(reinterpret_cast<void*>(ours.response), &the_kernel->resized_srq,
+                sizeof(the_kernel->resized_srq));
     return 0;
 }
 

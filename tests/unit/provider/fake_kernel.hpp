@@ -54,6 +54,7 @@ public:
     srn_uresp_create_srq srq{};
     srn_uresp_create_cq cq{};
     srn_uresp_resize_cq resized_cq{};
+    srn_uresp_resize_srq resized_srq{};
     std::uint32_t next_qp_number = 1234;
     std::uint32_t cq_flags = 0;  ///< that the newest CQ was asked for with
     int objects = 0;             ///< QPs, SRQs and CQs that exist
@@ -70,6 +71,10 @@ public:
     }
     srn_recv_wqe& srq_wqe(std::uint32_t i) {
         return *at<srn_recv_wqe>(srq.map.key + srq.rq_offset + i * srq.rq_stride);
+    }
+    /// In the ring of a queue that has been resized.
+    srn_recv_wqe& moved_srq_wqe(std::uint32_t i) {
+        return *at<srn_recv_wqe>(resized_srq.map.key + i * srq.rq_stride);
     }
     srn_cqe& cqe(std::uint32_t index) { return cq_is_resized_ ? new_cqe(index) : first_cqe(index); }
     /// As the module moves what has not been polled.

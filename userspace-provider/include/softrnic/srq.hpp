@@ -53,6 +53,15 @@ public:
         return detail::check(ibv_modify_srq(native(), &attr, IBV_SRQ_LIMIT), "ibv_modify_srq");
     }
 
+    /// Room for `max_wr` receives from now on; what is posted stays. Others that post wait
+    /// meanwhile. EINVAL: more than the device's max_srq_wr, or fewer than are posted, or than the
+    /// limit.
+    [[nodiscard]] result<void> resize(std::uint32_t max_wr) const noexcept {
+        ibv_srq_attr attr{};
+        attr.max_wr = max_wr;
+        return detail::check(ibv_modify_srq(native(), &attr, IBV_SRQ_MAX_WR), "ibv_modify_srq");
+    }
+
     [[nodiscard]] result<ibv_srq_attr> query() const noexcept {
         ibv_srq_attr attr{};
         if (const int rc = ibv_query_srq(native(), &attr)) return detail::fail(rc, "ibv_query_srq");

@@ -68,6 +68,18 @@ public:
         return load_relaxed(at_.prod) - load_relaxed(at_.taken);
     }
 
+    [[nodiscard]] std::uint32_t stride() const noexcept { return at_.stride; }
+
+    /// What was published lies in other memory from now on. Only if all that was pushed is.
+    void move_to(std::byte* slots, std::uint32_t depth, std::uint32_t limit) noexcept {
+        at_.slots = slots;
+        at_.depth = depth;
+        at_.limit = limit;
+    }
+
+    /// It is full from now on, whatever the kernel does.
+    void close() noexcept { at_.limit = 0; }
+
     /// The index behind all that was pushed.
     [[nodiscard]] std::uint32_t end() const noexcept { return prod_; }
 

@@ -14,12 +14,26 @@
 
 namespace softrnic::provider {
 
-/// Room for the command header and Core, which the ibv_cmd_* functions fill in.
-template <class Core>
+struct no_driver_part {};
+
+template <class Driver>
+constexpr std::size_t driver_size() noexcept {
+    return std::is_same_v<Driver, no_driver_part> ? 0 : sizeof(Driver);
+}
+
+/// Room for the command header and Core, which the ibv_cmd_* functions fill in, and for what the
+/// driver adds.
+template <class Core, class Driver = no_driver_part>
 struct request {
-    alignas(8) std::byte bytes[sizeof(ib_uverbs_cmd_hdr) + sizeof(Core)] = {};
+    static constexpr std::size_t core_size = sizeof(ib_uverbs_cmd_hdr) + sizeof(Core);
+    alignas(8) std::byte bytes[core_size + driver_size<Driver>()] = {};
 
     void* data() noexcept { return bytes; }
+
+    void put(const Driver& part) noexcept {
+        static_assert(std::is_trivially_copyable_v<Driver>);
+        std::memcpy(bytes + core_size, &part, driver_size<Driver>());
+    }
 };
 
 /// The same for an extended command, which has a second header.
@@ -31,22 +45,17 @@ struct extended_request {
     void* data() noexcept { return bytes; }
 };
 
-struct no_driver_part {};
-
 /// Room for Core, which the ibv_cmd_* functions read, and for what the driver adds. What an older
 /// kernel does not send stays zero.
 template <class Core, class Driver = no_driver_part>
 struct response {
-    static constexpr std::size_t driver_size() noexcept {
-        return std::is_same_v<Driver, no_driver_part> ? 0 : sizeof(Driver);
-    }
-    alignas(8) std::byte bytes[sizeof(Core) + driver_size()] = {};
+    alignas(8) std::byte bytes[sizeof(Core) + driver_size<Driver>()] = {};
 
     void* data() noexcept { return bytes; }
 
     [[nodiscard]] Driver driver() const noexcept {
         Driver part{};
-        std::memcpy(&part, bytes + sizeof(Core), driver_size());
+        std::memcpy(&part, bytes + sizeof(Core), driver_size<Driver>());
         return part;
     }
 };

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <mutex>
 
 #include "util/memory.hpp"
 #include "uverbs/message.hpp"
@@ -40,6 +41,36 @@ int map_ring(shared_receive_queue& srq, const srn_uresp_create_srq& ours,
     return 0;
 }
 
+/// Under the queue's lock. The kernel has moved the receives. @memory is what they leave.
+int follow(shared_receive_queue& srq, const srn_uresp_resize_srq& ours, std::uint32_t limit,
+           mapping& memory) noexcept {
+    producer_ring& ring = srq.queue.ring;
+    int error = memory.open(srq.srq.context->cmd_fd, ours.map);
+    if (error == 0 && (!memory.holds(0, {ours.depth, 0, ring.stride()}) || limit > ours.depth))
+        error = EPROTO;
+    if (error != 0) {
+        ring.close();
+        return error;
+    }
+    ring.move_to(memory.at<std::byte>(0), ours.depth, limit);
+    srq.ring_memory.swap(memory);
+    return 0;
+}
+
+int resize_srq(shared_receive_queue& srq, ibv_srq_attr& attr, int mask) noexcept {
+    request<ib_uverbs_modify_srq, srn_ureq_modify_srq> req;
+    srn_uresp_resize_srq ours{};
+    req.put({.response = reinterpret_cast<std::uintptr_t>(&ours),
+             .response_size = sizeof(ours),
+             .reserved = 0});
+    // Unmapped without the lock.
+    mapping memory;
+    const std::lock_guard guard(srq.queue.lock);
+    if (const int error = ibv_cmd_modify_srq(&srq.srq, &attr, mask, req.data(), sizeof(req)))
+        return error;
+    return follow(srq, ours, attr.max_wr, memory);
+}
+
 }  // namespace
 
 ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) noexcept {
@@ -60,6 +91,7 @@ ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) noexcept {
 }
 
 int modify_srq(ibv_srq* base, ibv_srq_attr* attr, int mask) noexcept {
+    if ((mask & IBV_SRQ_MAX_WR) != 0) return resize_srq(*srq_of(base), *attr, mask);
     request<ib_uverbs_modify_srq> req;
     return ibv_cmd_modify_srq(base, attr, mask, req.data(), sizeof(req));
 }

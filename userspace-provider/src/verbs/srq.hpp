@@ -14,6 +14,7 @@ namespace softrnic::provider {
 
 struct shared_receive_queue : verbs_srq {
     mapping memory;
+    mapping ring_memory;  ///< of the receives, if the queue has been resized
     alignas(SRN_LINE) receive_queue queue;
 };
 
