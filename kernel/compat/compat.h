@@ -50,6 +50,12 @@
 #define srn_umem_get	ib_umem_get
 #endif
 
+/* Since 6.2 the functions that take the lock of a DMA-BUF themselves have names that say so. */
+#ifndef SRN_HAVE_DMA_BUF_UNLOCKED
+#define dma_buf_vmap_unlocked	dma_buf_vmap
+#define dma_buf_vunmap_unlocked	dma_buf_vunmap
+#endif
+
 /*
  * Up to 6.1 TCP copied through a fragment of the task that sends if the socket's allocations might
  * wait for write-back. Since 6.2 a flag of the socket decides. Later 6.1 kernels want both.

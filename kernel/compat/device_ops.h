@@ -44,8 +44,31 @@ static inline struct ib_mr *srn_compat_reg_user_mr(struct ib_pd *pd, u64 start, 
 	return dmah ? ERR_PTR(-EOPNOTSUPP) :
 		      srn_mr_reg_user(pd, start, length, iova, access, udata);
 }
+
+static inline struct ib_mr *srn_compat_reg_dmabuf(struct ib_pd *pd, u64 offset, u64 length,
+						  u64 iova, int fd, int access,
+						  struct ib_dmah *dmah,
+						  struct uverbs_attr_bundle *attrs)
+{
+	return dmah ? ERR_PTR(-EOPNOTSUPP) :
+		      srn_mr_reg_dmabuf(pd, offset, length, iova, fd, access);
+}
 #else
 #define srn_compat_reg_user_mr	srn_mr_reg_user
+
+/* The last argument has nothing for drivers, and its type has changed in 6.12. */
+#ifdef SRN_HAVE_REG_DMABUF_ATTRS
+static inline struct ib_mr *srn_compat_reg_dmabuf(struct ib_pd *pd, u64 offset, u64 length,
+						  u64 iova, int fd, int access,
+						  struct uverbs_attr_bundle *attrs)
+#else
+static inline struct ib_mr *srn_compat_reg_dmabuf(struct ib_pd *pd, u64 offset, u64 length,
+						  u64 iova, int fd, int access,
+						  struct ib_udata *udata)
+#endif
+{
+	return srn_mr_reg_dmabuf(pd, offset, length, iova, fd, access);
+}
 #endif
 
 /*

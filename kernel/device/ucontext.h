@@ -16,7 +16,13 @@ struct srn_ucontext {
 	struct mutex resize_mutex;	/* a queue has one new ring at a time */
 };
 
+struct uapi_definition;
+
+/* What the driver adds to the methods of the core. */
+extern const struct uapi_definition srn_uapi_definitions[];
+
 int srn_ucontext_alloc(struct ib_ucontext *ibuc, struct ib_udata *udata);
+int srn_ucontext_query(struct ib_ucontext *ibuc, struct uverbs_attr_bundle *attrs);
 void srn_ucontext_dealloc(struct ib_ucontext *ibuc);
 void srn_ucontext_disassociate(struct ib_ucontext *ibuc);
 

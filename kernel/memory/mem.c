@@ -7,6 +7,7 @@
 #include <linux/processor.h>
 
 #include "../device/device.h"
+#include "dmabuf.h"
 #include "mem.h"
 
 static enum srn_limit limit_of(enum srn_mem_type type)
@@ -241,6 +242,8 @@ static void mem_release(struct kref *ref)
 
 	if (mem->umem)
 		ib_umem_release(mem->umem);
+	if (mem->dmabuf)
+		srn_dmabuf_unmap(mem->dmabuf);
 	/* A window borrows the blocks of its region. */
 	if (mem->type != SRN_MEM_WINDOW)
 		kvfree(mem->blocks);
@@ -252,7 +255,7 @@ static void mem_release(struct kref *ref)
  * srn_mem_put - drop a reference
  * @mem: region
  *
- * Context: may sleep (the last one unpins user pages).
+ * Context: may sleep (the last one unpins or unmaps a process's memory).
  */
 void srn_mem_put(struct srn_mem *mem)
 {

@@ -26,6 +26,7 @@
 #include "../uapi/softrnic-abi.h"
 
 struct srn_device;
+struct srn_dmabuf;
 
 enum srn_mem_type {
 	SRN_MEM_USER,
@@ -61,7 +62,9 @@ struct srn_mem {
 	u32 max_blocks;		/* fast registration: room for them, now and the next time */
 	struct kref ref;
 	struct rcu_head rcu;
+	/* Where a process's memory is from; or both are NULL. */
 	struct ib_umem *umem;
+	struct srn_dmabuf *dmabuf;
 	struct srn_device *dev;
 
 	atomic_t windows;	/* number bound to it; negative: it is being deregistered */

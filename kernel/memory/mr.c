@@ -8,6 +8,7 @@
 #include "../compat/compat.h"
 #include "../device/abi.h"
 #include "../device/device.h"
+#include "dmabuf.h"
 #include "mr.h"
 #include "window.h"
 
@@ -142,6 +143,41 @@ struct ib_mr *srn_mr_reg_user(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 	return &mr->ibmr;
 }
 
+/**
+ * srn_mr_reg_dmabuf - register memory that another driver exports
+ * @pd: protection domain
+ * @offset: where the region begins in the DMA-BUF, bytes
+ * @length: bytes
+ * @iova: address by which work requests and peers name it
+ * @fd: descriptor of the DMA-BUF
+ * @access: IB_ACCESS_*
+ *
+ * Context: process.
+ *
+ * Return: region, or an error pointer: -EOPNOTSUPP for unsupported access flags; as
+ * srn_dmabuf_map() and srn_mem_publish().
+ */
+struct ib_mr *srn_mr_reg_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd,
+				int access)
+{
+	struct srn_mr *mr;
+	int ret;
+
+	if (access & ~SUPPORTED_ACCESS)
+		return ERR_PTR(-EOPNOTSUPP);
+	mr = mr_alloc(pd, SRN_MEM_USER, access & ~IB_ACCESS_OPTIONAL);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	ret = srn_dmabuf_map(mr->mem, fd, offset, length, iova);
+	if (!ret)
+		ret = mr_publish(mr);
+	if (ret) {
+		mr_free(mr);
+		return ERR_PTR(ret);
+	}
+	return &mr->ibmr;
+}
+
 /* Nothing is placed in it or read from it any more when this returns. */
 static void revoke_sleeping(struct srn_mem *mem)
 {
@@ -189,7 +225,8 @@ static void forget_memory(struct srn_mem *mem)
  *
  * Context: process.
  *
- * Return: NULL, or an error pointer: -EBUSY if windows are bound to the region.
+ * Return: NULL, or an error pointer: -EBUSY if windows are bound to the region; -EOPNOTSUPP if its
+ * memory is of a DMA-BUF.
  */
 struct ib_mr *srn_mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start, u64 length, u64 iova,
 				int access, struct ib_pd *pd, struct ib_udata *udata)
@@ -202,7 +239,7 @@ struct ib_mr *srn_mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start, u64 le
 
 	if (!(flags & IB_MR_REREG_ACCESS))
 		access = old->access;
-	if (access & ~SUPPORTED_ACCESS)
+	if (access & ~SUPPORTED_ACCESS || !old->umem)
 		return ERR_PTR(-EOPNOTSUPP);
 	ret = srn_abi_request(to_srn_dev(pd->device), udata, NULL, 0);
 	if (ret)

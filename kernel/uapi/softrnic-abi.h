@@ -86,6 +86,12 @@ struct srn_uresp_alloc_ctx {
 	__u32 reserved;		/* 0 */
 };
 
+/*
+ * The attribute of UVERBS_METHOD_QUERY_CONTEXT by which a process that was given an open device
+ * asks for struct srn_uresp_alloc_ctx. It is the driver's first.
+ */
+#define SRN_ATTR_QUERY_CONTEXT	(1u << 12)
+
 /* Where a mapping is found: mmap(NULL, size, RW, MAP_SHARED, cmd_fd, key). */
 struct srn_mapping {
 	__aligned_u64 key;

@@ -56,7 +56,7 @@ static int srn_query_device(struct ib_device *ibdev, struct ib_device_attr *attr
 		return ret;
 	memset(attr, 0, sizeof(*attr));
 	attr->device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS | IB_DEVICE_MEM_WINDOW |
-				 IB_DEVICE_MEM_WINDOW_TYPE_2B;
+				 IB_DEVICE_MEM_WINDOW_TYPE_2B | IB_DEVICE_SRQ_RESIZE;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG;
 	attr->fw_ver = fw_version();
 	attr->vendor_id = SRN_VENDOR_ID;
@@ -254,7 +254,9 @@ static const struct ib_device_ops device_ops = {
 	.query_port = srn_port_query,
 	.query_qp = srn_qp_query,
 	.query_srq = srn_srq_query,
+	.query_ucontext = srn_ucontext_query,
 	.reg_user_mr = srn_compat_reg_user_mr,
+	.reg_user_mr_dmabuf = srn_compat_reg_dmabuf,
 	.req_notify_cq = srn_cq_arm,
 	.rereg_user_mr = srn_mr_rereg_user,
 	SRN_COMPAT_FILL_RES_SRQ
@@ -396,6 +398,7 @@ int srn_ib_device_register(struct srn_device *dev, const char *name)
 	srn_gid_note(dev);
 	memcpy(&dev->ibdev.node_guid, dev->gid.raw, sizeof(dev->ibdev.node_guid));
 	dev->ibdev.dev.parent = dev->netdev->dev.parent;
+	dev->ibdev.driver_def = srn_uapi_definitions;
 	WRITE_ONCE(dev->registering, current);
 	/* If it succeeds the link may have been deleted again when it returns. */
 	ret = ib_register_device(&dev->ibdev, name, NULL);

@@ -38,6 +38,8 @@ constexpr verbs_context_ops context_ops = {
     .destroy_qp = destroy_qp,
     .destroy_srq = destroy_srq,
     .free_context = free_context,
+    .import_mr = import_mr,
+    .import_pd = import_pd,
     .modify_qp = modify_qp,
     .modify_qp_rate_limit = modify_qp_rate_limit,
     .modify_srq = modify_srq,
@@ -50,10 +52,13 @@ constexpr verbs_context_ops context_ops = {
     .query_qp = query_qp,
     .query_rt_values = query_rt_values,
     .query_srq = query_srq,
+    .reg_dmabuf_mr = reg_dmabuf_mr,
     .reg_mr = reg_mr,
     .req_notify_cq = req_notify_cq,
     .rereg_mr = rereg_mr,
     .resize_cq = resize_cq,
+    .unimport_mr = unimport_mr,
+    .unimport_pd = unimport_pd,
 };
 
 /// Some programs take no device of type iWARP, though all that they need is queue pairs which they
@@ -97,7 +102,7 @@ constexpr verbs_device_ops device_ops = {
     .static_providers = nullptr,
     .match_device = nullptr,
     .alloc_context = open_context,
-    .import_context = nullptr,
+    .import_context = import_context,
     .alloc_device = alloc_device,
     .uninit_device = free_device,
 };

@@ -6,15 +6,19 @@
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -39,9 +43,17 @@ public:
             if (name != nullptr && std::string_view(ibv_get_device_name(all.get()[i])) == name)
                 context_.reset(ibv_open_device(all.get()[i]));
         if (!context_) throw std::runtime_error(std::string(variable) + " names no device");
-        domain_.reset(ibv_alloc_pd(context_.get()));
-        if (ibv_query_gid(context_.get(), 1, 0, &gid_) != 0)
-            throw std::runtime_error("there is no GID 0");
+        domain_ = {ibv_alloc_pd(context_.get()), [](ibv_pd* pd) { ibv_dealloc_pd(pd); }};
+        find_gid();
+    }
+
+    /// One that is open already, and a protection domain that is there, perhaps another process's.
+    device(int command_descriptor, std::uint32_t domain)
+        : context_(ibv_import_device(dup(command_descriptor))) {
+        if (!context_) throw std::system_error(errno, std::generic_category(), "ibv_import_device");
+        domain_ = {ibv_import_pd(context_.get(), domain), ibv_unimport_pd};
+        if (!domain_) throw std::system_error(errno, std::generic_category(), "ibv_import_pd");
+        find_gid();
     }
 
     ibv_context* context() const { return context_.get(); }
@@ -75,8 +87,13 @@ public:
     }
 
 private:
+    void find_gid() {
+        if (ibv_query_gid(context_.get(), 1, 0, &gid_) != 0)
+            throw std::runtime_error("there is no GID 0");
+    }
+
     owned<ibv_context, ibv_close_device> context_;
-    owned<ibv_pd, ibv_dealloc_pd> domain_;
+    std::unique_ptr<ibv_pd, void (*)(ibv_pd*)> domain_{nullptr, [](ibv_pd*) {}};
     union ibv_gid gid_ {};
 };
 
@@ -203,16 +220,21 @@ public:
 
     /// To `where` of the peer, which a Send does not need.
     int post(ibv_wr_opcode opcode, std::uint64_t id, end* where = nullptr) {
-        ibv_sge sge = entry(size / 2);
+        if (where == nullptr) return post(opcode, id, entry(size / 2), 0, 0);
+        return post(opcode, id, entry(size / 2),
+                    reinterpret_cast<std::uintptr_t>(where->memory_.data()), where->region_->rkey);
+    }
+
+    /// From, or into, any memory.
+    int post(ibv_wr_opcode opcode, std::uint64_t id, ibv_sge local, std::uint64_t remote,
+             std::uint32_t key) {
         ibv_send_wr wr{}, *bad = nullptr;
         wr.wr_id = id;
-        wr.sg_list = &sge;
+        wr.sg_list = &local;
         wr.num_sge = 1;
         wr.opcode = opcode;
-        if (where != nullptr) {
-            wr.wr.rdma.remote_addr = reinterpret_cast<std::uintptr_t>(where->memory_.data());
-            wr.wr.rdma.rkey = where->region_->rkey;
-        }
+        wr.wr.rdma.remote_addr = remote;
+        wr.wr.rdma.rkey = key;
         return ibv_post_send(qp_.get(), &wr, &bad);
     }
 
@@ -229,13 +251,14 @@ public:
         return std::nullopt;
     }
 
-private:
+    /// Half of its memory.
     ibv_sge entry(std::size_t offset) const {
         return {.addr = reinterpret_cast<std::uintptr_t>(memory_.data() + offset),
                 .length = size / 2,
                 .lkey = region_->lkey};
     }
 
+private:
     const device* dev_;
     std::uint32_t psn_;
     ibv_srq* shared_;

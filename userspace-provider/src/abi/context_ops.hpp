@@ -88,8 +88,8 @@ struct verbs_context_ops {
     verbs_unused_op free_dm = nullptr;
     verbs_unused_op get_srq_num = nullptr;
     verbs_unused_op import_dm = nullptr;
-    verbs_unused_op import_mr = nullptr;
-    verbs_unused_op import_pd = nullptr;
+    ibv_mr* (*import_mr)(ibv_pd*, std::uint32_t handle) = nullptr;
+    ibv_pd* (*import_pd)(ibv_context*, std::uint32_t handle) = nullptr;
 #if SRN_RDMA_CORE >= 65
     verbs_unused_op inc_comp_cntr = nullptr;
     verbs_unused_op inc_err_comp_cntr = nullptr;
@@ -130,7 +130,8 @@ struct verbs_context_ops {
     verbs_unused_op read_err_comp_cntr = nullptr;
 #endif
     verbs_unused_op reg_dm_mr = nullptr;
-    verbs_unused_op reg_dmabuf_mr = nullptr;
+    ibv_mr* (*reg_dmabuf_mr)(ibv_pd*, std::uint64_t offset, std::size_t length, std::uint64_t iova,
+                             int fd, int access) = nullptr;
     ibv_mr* (*reg_mr)(ibv_pd*, void* addr, std::size_t length, std::uint64_t iova,
                       int access) = nullptr;
 #if SRN_RDMA_CORE >= 59
@@ -148,8 +149,8 @@ struct verbs_context_ops {
     verbs_unused_op set_err_comp_cntr = nullptr;
 #endif
     verbs_unused_op unimport_dm = nullptr;
-    verbs_unused_op unimport_mr = nullptr;
-    verbs_unused_op unimport_pd = nullptr;
+    void (*unimport_mr)(ibv_mr*) = nullptr;
+    void (*unimport_pd)(ibv_pd*) = nullptr;
 
     // A libibverbs with a longer table than this one reads null here, not what lies behind.
     verbs_unused_op beyond[64] = {};

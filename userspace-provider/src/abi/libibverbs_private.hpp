@@ -108,6 +108,13 @@ struct verbs_device {
 
 // libibverbs casts its public objects to these, so each object here begins with one of them.
 
+/// libibverbs forgets a region's memory for fork() only if the region is of the first type.
+enum verbs_mr_type {
+    VERBS_MR = 0,
+    VERBS_IMPORTED_MR = 2,
+    VERBS_DMABUF_MR = 3,
+};
+
 struct verbs_mr {
     ibv_mr mr;
     int mr_type;

@@ -47,6 +47,8 @@ public:
 
     void fd(std::uint16_t id, int descriptor) noexcept { add(id, 0).data_s64 = descriptor; }
 
+    void object(std::uint16_t id, std::uint32_t handle) noexcept { add(id, 0).data = handle; }
+
     /// The object that the call makes; its handle is in the attribute afterwards.
     const ib_uverbs_attr& new_object(std::uint16_t id) noexcept { return add(id, 0); }
 

@@ -29,6 +29,8 @@ inline device_context* context_of(ibv_context* base) noexcept {
 
 // Verbs.
 verbs_context* open_context(ibv_device* device, int cmd_fd, void* private_data) noexcept;
+/// The device was opened by another process, from which cmd_fd is.
+verbs_context* import_context(ibv_device* device, int cmd_fd) noexcept;
 void free_context(ibv_context* base) noexcept;
 int query_device(ibv_context* base, const ibv_query_device_ex_input* input,
                  ibv_device_attr_ex* attr, std::size_t attr_size) noexcept;

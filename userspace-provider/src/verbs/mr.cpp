@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "util/memory.hpp"
+#include "uverbs/ioctl.hpp"
 #include "uverbs/message.hpp"
 
 namespace softrnic::provider {
@@ -30,6 +31,52 @@ ibv_mr* reg_mr(ibv_pd* pd, void* addr, std::size_t length, std::uint64_t iova,
         return fail(error);
     }
     return &mr.release()->mr;
+}
+
+ibv_mr* reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::size_t length, std::uint64_t iova,
+                      int fd, int access) noexcept {
+    auto mr = make<verbs_mr>();
+    if (!mr) return fail(ENOMEM);
+    uverbs_ioctl<9> call(UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR);
+    const ib_uverbs_attr& made = call.new_object(UVERBS_ATTR_REG_DMABUF_MR_HANDLE);
+    call.object(UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE, pd->handle);
+    call.in(UVERBS_ATTR_REG_DMABUF_MR_OFFSET, offset);
+    call.in(UVERBS_ATTR_REG_DMABUF_MR_LENGTH, std::uint64_t{length});
+    call.in(UVERBS_ATTR_REG_DMABUF_MR_IOVA, iova);
+    call.in(UVERBS_ATTR_REG_DMABUF_MR_FD, static_cast<std::uint32_t>(fd));
+    call.in(UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS,
+            static_cast<std::uint32_t>(without_hints(access)));
+    call.out(UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, mr->mr.lkey);
+    call.out(UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, mr->mr.rkey);
+    if (const int error = call.call(pd->context->cmd_fd)) return fail(error);
+    mr->mr.handle = static_cast<std::uint32_t>(made.data);
+    mr->mr.context = pd->context;
+    mr->mr.pd = pd;
+    mr->mr.length = length;
+    mr->mr_type = VERBS_DMABUF_MR;
+    return &mr.release()->mr;
+}
+
+ibv_mr* import_mr(ibv_pd* pd, std::uint32_t handle) noexcept {
+    auto mr = make<verbs_mr>();
+    if (!mr) return fail(ENOMEM);
+    std::uint64_t length = 0;
+    uverbs_ioctl<4> call(UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR);
+    call.object(UVERBS_ATTR_QUERY_MR_HANDLE, handle);
+    call.out(UVERBS_ATTR_QUERY_MR_RESP_LKEY, mr->mr.lkey);
+    call.out(UVERBS_ATTR_QUERY_MR_RESP_RKEY, mr->mr.rkey);
+    call.out(UVERBS_ATTR_QUERY_MR_RESP_LENGTH, length);
+    if (const int error = call.call(pd->context->cmd_fd)) return fail(error);
+    mr->mr.handle = handle;
+    mr->mr.context = pd->context;
+    mr->mr.pd = pd;
+    mr->mr.length = length;
+    mr->mr_type = VERBS_IMPORTED_MR;
+    return &mr.release()->mr;
+}
+
+void unimport_mr(ibv_mr* mr) noexcept {
+    reclaim(reinterpret_cast<verbs_mr*>(mr));
 }
 
 int rereg_mr(verbs_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t length,

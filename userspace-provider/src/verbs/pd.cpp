@@ -36,6 +36,18 @@ int dealloc_pd(ibv_pd* base) noexcept {
     return 0;
 }
 
+ibv_pd* import_pd(ibv_context* base, std::uint32_t handle) noexcept {
+    auto pd = make<protection_domain>();
+    if (!pd) return fail(ENOMEM);
+    pd->context = base;
+    pd->handle = handle;
+    return pd.release();
+}
+
+void unimport_pd(ibv_pd* base) noexcept {
+    reclaim(pd_of(base));
+}
+
 ibv_td* alloc_td(ibv_context* base, ibv_td_init_attr* attr) noexcept {
     if (attr->comp_mask != 0) return fail(EINVAL);
     auto td = make<thread_domain>();

@@ -40,6 +40,10 @@ ibv_pd* alloc_pd(ibv_context* base) noexcept;
 int dealloc_pd(ibv_pd* base) noexcept;
 ibv_td* alloc_td(ibv_context* base, ibv_td_init_attr* attr) noexcept;
 int dealloc_td(ibv_td* base) noexcept;
+/// One that another process has made with the same open device.
+ibv_pd* import_pd(ibv_context* base, std::uint32_t handle) noexcept;
+/// The domain stays.
+void unimport_pd(ibv_pd* base) noexcept;
 ibv_pd* alloc_parent_domain(ibv_context* base, ibv_parent_domain_init_attr* attr) noexcept;
 
 }  // namespace softrnic::provider
