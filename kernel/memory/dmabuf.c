@@ -26,15 +26,32 @@ struct srn_dmabuf {
 	struct iosys_map map;
 };
 
-/* Return: 0; -EINVAL if these bytes are not in it; -EACCES for writing to what may only be read. */
+/*
+ * Is it of an exporter whose memory stays where it is? Mapping memory for the processor does not pin
+ * it with all of them: a graphics driver may give the pages to somebody else, for whom the region
+ * would be a window. Only attaching a device that does DMA would keep them.
+ */
+static bool stays(const struct dma_buf *buf)
+{
+	static const char * const exporters[] = { "udmabuf", "system" };
+
+	return match_string(exporters, ARRAY_SIZE(exporters), buf->exp_name) >= 0;
+}
+
+/*
+ * Return: 0; -EOPNOTSUPP if its memory may move; -EINVAL if these bytes are not in it; -EACCES for
+ * writing to what may only be read.
+ */
 static int check(const struct srn_mem *mem, const struct dma_buf *buf, u64 offset, u64 length)
 {
+	if (!stays(buf))
+		return -EOPNOTSUPP;
 	if (!length || length >> BLOCK_SHIFT || offset > buf->size || length > buf->size - offset)
 		return -EINVAL;
 	return ib_access_writable(mem->access) && !(buf->file->f_mode & FMODE_WRITE) ? -EACCES : 0;
 }
 
-/* The memory is not moved by its exporter, and is coherent for the processor, until unmap(). */
+/* What is between the two ends of the access is one long access by the processor. */
 static int map(struct srn_dmabuf *d)
 {
 	int ret;
@@ -65,8 +82,8 @@ static void unmap(struct srn_dmabuf *d)
  * Context: process.
  *
  * Return: 0; -EBADF or -EINVAL if @fd is not one; -EINVAL if it is too short; -EACCES if the region
- * may be written to and the descriptor is for reading; -EOPNOTSUPP if its exporter has no memory
- * that the processor can address as such; -ENOMEM; or what its exporter says. srn_mem_put() unmaps.
+ * may be written to and the descriptor is for reading; -EOPNOTSUPP if it is not of an exporter whose
+ * memory stays where it is; -ENOMEM; or what its exporter says. srn_mem_put() unmaps.
  */
 int srn_dmabuf_map(struct srn_mem *mem, int fd, u64 offset, u64 length, u64 iova)
 {

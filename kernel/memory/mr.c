@@ -175,6 +175,9 @@ struct ib_mr *srn_mr_reg_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 io
 		mr_free(mr);
 		return ERR_PTR(ret);
 	}
+	/* For regions of pinned memory the core does that. */
+	mr->ibmr.length = length;
+	mr->ibmr.iova = iova;
 	return &mr->ibmr;
 }
 

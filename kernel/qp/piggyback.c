@@ -12,7 +12,13 @@
 
 /* How long an answer waits for a message. */
 #define WAIT_NS		(50 * NSEC_PER_USEC)
-/* Most messages that have to follow an answer closely before answers wait again. */
+/*
+ * Messages that have to follow an answer closely before answers wait. It is more than what programs
+ * exchange when they begin: perftest's server then listens again, once its last Send is complete,
+ * and its client, which has received that, connects.
+ */
+#define FIRST_DOUBT	8
+/* Most of them, if answers have waited in vain. */
 #define MAX_DOUBT	64
 
 /**
@@ -24,7 +30,7 @@
  * @waits: answers wait
  * @running: the timer has been started
  * @seen: number of questions when the timer was started, or looked last
- * @doubt: messages that have to follow an answer closely before answers wait again
+ * @doubt: messages that have to follow an answer closely before answers wait
  * @penalty: @doubt after the next answer for which no message comes in time
  */
 struct srn_piggyback {
@@ -78,7 +84,7 @@ static struct srn_piggyback *create(struct srn_qp *qp)
 	if (!p)
 		return NULL;
 	p->qp = qp;
-	p->waits = true;
+	p->doubt = FIRST_DOUBT;
 	spin_lock_init(&p->lock);
 	srn_compat_timer_setup(&p->timer, timer_ends);
 	return p;

@@ -216,8 +216,8 @@ int srn_rq_move(struct srn_rq *rq, void **slots, u32 entries)
 	good = fits(rq, entries, &at, &num);
 	if (good) {
 		swap(rq->ring, *slots);
-		rq->depth = depth;
-		rq->capacity = entries;
+		WRITE_ONCE(rq->depth, depth);
+		WRITE_ONCE(rq->capacity, entries);
 	}
 	spin_unlock_irq(&rq->lock);
 	return good ? 0 : -EINVAL;

@@ -108,7 +108,7 @@ int srn_resource_srq(struct sk_buff *msg, struct ib_srq *ibsrq)
 {
 	const struct srn_srq *srq = to_srn_srq(ibsrq);
 	const struct detail all[] = {
-		{ "depth", srq->rq.depth },
+		{ "depth", READ_ONCE(srq->rq.depth) },
 		{ "receives_taken", READ_ONCE(srq->rq.cons) },
 		{ "limit", READ_ONCE(srq->limit) },
 		{ "waiting_qps", READ_ONCE(srq->num_waiters) },
@@ -145,7 +145,7 @@ int srn_resource_mr(struct sk_buff *msg, struct ib_mr *ibmr)
 	all[1].value = READ_ONCE(mem->access);
 	all[2].value = READ_ONCE(mem->valid);
 	all[3].value = READ_ONCE(mem->num_blocks);
-	all[4].value = BIT(mem->block_shift);
+	all[4].value = min_t(u64, BIT_ULL(mem->block_shift), U32_MAX);
 	all[5].value = atomic_read(&mem->windows);
 	rcu_read_unlock();
 	return put(msg, all, ARRAY_SIZE(all));

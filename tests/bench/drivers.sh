@@ -53,8 +53,8 @@ steer_packets()
 	ip netns exec "$2" sh -c "[ ! -e $file ] || echo $3 > $file"
 }
 
-# driver_up DRIVER on|off|default: links, with or without CRC, or as they are added without any
-# setting; sets DRIVER_PROBLEM.
+# driver_up DRIVER on|off|default|placed: links, with or without CRC, or as they are added without
+# any setting, or without CRC and with placed completions; sets DRIVER_PROBLEM.
 driver_up()
 {
 	DRIVER_PROBLEM=''
@@ -79,11 +79,14 @@ softrnic_settings()
 	if modprobe softrnic && [[ -z $SOFTRNIC_DEFAULT ]]; then
 		SOFTRNIC_DEFAULT=$(cat "$SETTINGS"/{crc,large_fpdus,placed_completions})
 	fi
-	if [[ $crc == default ]]; then
+	case $crc in
+	default)
 		# shellcheck disable=SC2086
 		set -- $SOFTRNIC_DEFAULT
 		crc=$1 large_fpdus=$2 placed=$3
-	fi
+		;;
+	placed) crc=off placed=on ;;
+	esac
 	echo "$crc" > "$SETTINGS/crc" && echo "$large_fpdus" > "$SETTINGS/large_fpdus" &&
 		echo "$placed" > "$SETTINGS/placed_completions" &&
 		echo "$same_host" > "$SETTINGS/same_host" || DRIVER_PROBLEM="no such setting"

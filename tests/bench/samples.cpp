@@ -40,7 +40,7 @@ std::string cell::name() const {
     std::string text = operation + '-' + std::to_string(size) + '-' + path;
     if (qps != 1) text += "-q" + std::to_string(qps);
     if (list != 1) text += "-l" + std::to_string(list);
-    if (crc != "off") text += crc == "on" ? "-crc" : "-default";
+    if (crc != "off") text += "-" + (crc == "on" ? "crc" : crc);
     return text;
 }
 

@@ -23,7 +23,8 @@ struct cell {
     std::string path;
     unsigned qps = 1;
     unsigned list = 1;
-    /// CRC "off" or "on" at both ends; "default": links as they are added.
+    /// CRC "off" or "on" at both ends; "default": links as they are added; "placed": as "off", and
+    /// completions wait until the peer has placed the data.
     std::string crc = "off";
 
     /// operation-size-path, then what is not usual.

@@ -113,7 +113,7 @@ TEST_F(Import, ARegionThatIsNotThere) {
     }));
 }
 
-// Its queue pairs go with it, and the device stays.
+// What it has made stays until the last process closes the device, which is not disturbed.
 TEST_F(Import, AProcessThatIsKilled) {
     const pid_t child = start([&] {
         for (;;) use(given, 4);

@@ -12,10 +12,10 @@
 namespace softrnic::provider {
 
 /// For std::lock_guard. Mostly held while a few ring entries are written or read. It is held for
-/// longer by lazy_doorbells while it rings, by ibv_resize_cq() during its system call, and by a
-/// program from ibv_wr_start() to its end and from ibv_start_poll() to ibv_end_poll(). It spins,
-/// gives the processor away when the holder seems to have lost its own, and sleeps if that does not
-/// help.
+/// longer by lazy_doorbells while it rings, by ibv_resize_cq() and ibv_modify_srq() during their
+/// system calls, and by a program from ibv_wr_start() to its end and from ibv_start_poll() to
+/// ibv_end_poll(). It spins, gives the processor away when the holder seems to have lost its own,
+/// and sleeps if that does not help.
 class queue_lock {
 public:
     /// For a queue that one thread uses at a time, as a thread domain promises. Before first use.

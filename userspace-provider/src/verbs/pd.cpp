@@ -45,7 +45,8 @@ ibv_pd* import_pd(ibv_context* base, std::uint32_t handle) noexcept {
 }
 
 void unimport_pd(ibv_pd* base) noexcept {
-    reclaim(pd_of(base));
+    // It cannot be refused. A parent domain still needs it.
+    if (pd_of(base)->users.load() == 0) reclaim(pd_of(base));
 }
 
 ibv_td* alloc_td(ibv_context* base, ibv_td_init_attr* attr) noexcept {
