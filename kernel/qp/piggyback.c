@@ -10,8 +10,13 @@
 #include "../stream/tx.h"
 #include "piggyback.h"
 
-/* How long an answer waits for a message. */
-#define WAIT_NS		(50 * NSEC_PER_USEC)
+/* A message that follows an answer in this time follows it closely. */
+#define CLOSE_NS	(50 * NSEC_PER_USEC)
+/*
+ * How long an answer waits for a message, up to twice that. It is longer, since the timer costs a
+ * tenth of a round trip of small messages if it fires in each, and an answer seldom waits in vain.
+ */
+#define WAIT_NS		(200 * NSEC_PER_USEC)
 /*
  * Messages that have to follow an answer closely before answers wait. It is more than what programs
  * exchange when they begin: perftest's server then listens again, once its last Send is complete,
@@ -149,7 +154,7 @@ void srn_piggyback_followed(struct srn_qp *qp)
 	struct srn_piggyback *p = qp->rx.piggyback;
 
 	qp->tx.answered_alone = false;
-	if (ktime_get_ns() - p->left_at > WAIT_NS)
+	if (ktime_get_ns() - p->left_at > CLOSE_NS)
 		return;
 	spin_lock(&p->lock);
 	if (p->doubt)
