@@ -90,6 +90,17 @@ static void put_terminate(struct srn_qp *qp, struct srn_tx_last *last)
 					read ? (void *)qp->rx.control : NULL);
 }
 
+/*
+ * It is certain only now: a peer that has not answered a greeting may still do so as long as the
+ * connection lasts.
+ */
+static void tell_of_completions(struct srn_qp *qp)
+{
+	if (READ_ONCE(qp->dev->placed_completions) && !qp->kernel && qp->sq.messages &&
+	    !READ_ONCE(qp->sq.await_placement))
+		srn_qp_notice(qp, "completions have not waited until data was placed: the peer does not answer questions about that\n");
+}
+
 static void stop_stream(struct srn_qp *qp)
 {
 	struct srn_tx_last last = { };
@@ -107,6 +118,7 @@ static void stop_stream(struct srn_qp *qp)
 	srn_stream_halt(&qp->stream);
 	srn_answered_finish(qp);
 	srn_doorbell_end(qp);
+	tell_of_completions(qp);
 	srn_placed_final_report(qp, &last);
 	if (qp->end_terminate)
 		put_terminate(qp, &last);

@@ -224,6 +224,22 @@ details_by_rdma_cm()
 	return "$status"
 }
 
+# Whoever has set that completions wait is told if they have not.
+strangers_completions()
+{
+	local settings=/sys/class/infiniband/srna/mpa status=0
+	echo 1 > "$settings/placed_completions"
+	perftest ib_write_bw 1 -R && wait "$CLIENT" && ! log_has "$NOT_PLACED" || status=1
+	wait
+	echo 0 > "$settings/greeting"
+	perftest ib_write_bw 1 -R && wait "$CLIENT" && soon log_has "$NOT_PLACED" || status=1
+	wait
+	echo 1 > "$settings/greeting"
+	echo 0 > "$settings/placed_completions"
+	return "$status"
+}
+NOT_PLACED='srna: QP[0-9]*: completions have not waited until data was placed'
+
 # The tool begins another line, which is indented, where one becomes long.
 details_of() { rdma resource show "$1" -dd | sed -z 's/\n    / /g' | grep -E "$2"; }
 
@@ -283,6 +299,7 @@ run_check "the end that waits has none" no_pingpong_with_secrets "$ONE_SECRET" '
 run_check "none has a secret any more" pingpong_with_secrets '' ''
 run_check "rdma resource shows details" resource_details
 run_check "rdma resource shows that of a connection by rdma_cm" details_by_rdma_cm
+run_check "completions do not wait for a stranger, and the log says so" strangers_completions
 if [[ $SRN_SAME_HOST == off ]]; then
 	run_check "the peer's host vanishes while it is written to" host_vanishes ib_write_bw
 	run_check "the peer's host vanishes while it is read" host_vanishes ib_read_bw
