@@ -27,9 +27,9 @@ struct srn_dmabuf {
 };
 
 /*
- * Is it of an exporter whose memory stays where it is? Mapping memory for the processor does not pin
- * it with all of them: a graphics driver may give the pages to somebody else, for whom the region
- * would be a window. Only attaching a device that does DMA would keep them.
+ * Is it of an exporter whose memory stays where it is? Mapping memory for the processor does not
+ * pin it with all of them: a graphics driver may give the pages to somebody else, for whom the
+ * region would be a window. Only attaching a device that does DMA would keep them.
  */
 static bool stays(const struct dma_buf *buf)
 {
@@ -82,8 +82,8 @@ static void unmap(struct srn_dmabuf *d)
  * Context: process.
  *
  * Return: 0; -EBADF or -EINVAL if @fd is not one; -EINVAL if it is too short; -EACCES if the region
- * may be written to and the descriptor is for reading; -EOPNOTSUPP if it is not of an exporter whose
- * memory stays where it is; -ENOMEM; or what its exporter says. srn_mem_put() unmaps.
+ * may be written to and the descriptor is for reading; -EOPNOTSUPP if it is not of an exporter
+ * whose memory stays where it is; -ENOMEM; or what its exporter says. srn_mem_put() unmaps.
  */
 int srn_dmabuf_map(struct srn_mem *mem, int fd, u64 offset, u64 length, u64 iova)
 {

@@ -204,5 +204,9 @@ exits_while_busy off
 chmod +x transparent_relay
 run_check "a router between two namespaces" two_routed_ends
 run_check "through the router" goes 1 10.3.0.1 srna srnb in_b in_a
-run_check "a relay that keeps both addresses is not gone around" not_around_relay
+if ip rule show > /dev/null 2>&1; then
+	run_check "a relay that keeps both addresses is not gone around" not_around_relay
+else
+	skip "a relay that keeps both addresses" "this kernel has no rules for routing"
+fi
 finish
