@@ -94,7 +94,7 @@ struct Import : testing::Test {
 
 TEST_F(Import, TheMemoryOfAnotherProcess) {
     // What the other process gives back stays: it was not its own.
-    for (const unsigned char byte : {'\1', '\2'}) {
+    for (unsigned char byte = 1; byte <= 2; ++byte) {
         ASSERT_TRUE(elsewhere([&] { use(given, byte); }));
         EXPECT_TRUE(all_are(byte));
     }

@@ -54,6 +54,7 @@ const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 class lone_page {
 public:
     lone_page() {
+        // NOLINTNEXTLINE(performance-no-int-to-ptr): the address is chosen
         void* const somewhere = reinterpret_cast<void*>(std::uintptr_t{1} << 38);
         page_ = mmap(somewhere, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (page_ != somewhere) die("no memory there");

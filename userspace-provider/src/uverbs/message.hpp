@@ -25,14 +25,16 @@ constexpr std::size_t driver_size() noexcept {
 /// driver adds.
 template <class Core, class Driver = no_driver_part>
 struct request {
-    static constexpr std::size_t core_size = sizeof(ib_uverbs_cmd_hdr) + sizeof(Core);
-    alignas(8) std::byte bytes[core_size + driver_size<Driver>()] = {};
+    static constexpr std::size_t core_size() noexcept {
+        return sizeof(ib_uverbs_cmd_hdr) + sizeof(Core);
+    }
+    alignas(8) std::byte bytes[core_size() + driver_size<Driver>()] = {};
 
     void* data() noexcept { return bytes; }
 
     void put(const Driver& part) noexcept {
         static_assert(std::is_trivially_copyable_v<Driver>);
-        std::memcpy(bytes + core_size, &part, driver_size<Driver>());
+        std::memcpy(bytes + core_size(), &part, driver_size<Driver>());
     }
 };
 
