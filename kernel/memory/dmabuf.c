@@ -28,8 +28,8 @@ struct srn_dmabuf {
 
 /*
  * Is it of an exporter whose memory stays where it is? Mapping memory for the processor does not
- * pin it with all of them: a graphics driver may give the pages to somebody else, for whom the
- * region would be a window. Only attaching a device that does DMA would keep them.
+ * pin it with all of them: a graphics driver may give the pages to somebody else, and the region
+ * would show that memory. Only attaching a device that does DMA would keep them.
  */
 static bool stays(const struct dma_buf *buf)
 {
@@ -131,7 +131,7 @@ err:
 
 /**
  * srn_dmabuf_unmap - give memory back that srn_dmabuf_map() has mapped
- * @d: it
+ * @d: mapping of a region that nobody uses any more
  *
  * Context: process.
  */

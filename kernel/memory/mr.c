@@ -48,6 +48,17 @@ static void mr_free(struct srn_mr *mr)
 	kfree(mr);
 }
 
+/* The end of each registration. @ret: of getting the region's memory */
+static struct ib_mr *mr_finish(struct srn_mr *mr, int ret)
+{
+	if (!ret)
+		ret = mr_publish(mr);
+	if (!ret)
+		return &mr->ibmr;
+	mr_free(mr);
+	return ERR_PTR(ret);
+}
+
 /**
  * srn_mr_get_dma - region of all the kernel's memory
  * @pd: protection domain
@@ -61,19 +72,11 @@ static void mr_free(struct srn_mr *mr)
 struct ib_mr *srn_mr_get_dma(struct ib_pd *pd, int access)
 {
 	struct srn_mr *mr;
-	int ret;
 
 	if (access & ~SUPPORTED_ACCESS)
 		return ERR_PTR(-EOPNOTSUPP);
 	mr = mr_alloc(pd, SRN_MEM_DMA, access);
-	if (IS_ERR(mr))
-		return ERR_CAST(mr);
-	ret = mr_publish(mr);
-	if (ret) {
-		mr_free(mr);
-		return ERR_PTR(ret);
-	}
-	return &mr->ibmr;
+	return IS_ERR(mr) ? ERR_CAST(mr) : mr_finish(mr, 0);
 }
 
 static int mem_pin(struct srn_mem *mem, u64 start, u64 length, u64 iova, int access)
@@ -133,14 +136,7 @@ struct ib_mr *srn_mr_reg_user(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 	mr = mr_alloc(pd, SRN_MEM_USER, access & ~IB_ACCESS_OPTIONAL);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	ret = mem_pin(mr->mem, start, length, iova, access);
-	if (!ret)
-		ret = mr_publish(mr);
-	if (ret) {
-		mr_free(mr);
-		return ERR_PTR(ret);
-	}
-	return &mr->ibmr;
+	return mr_finish(mr, mem_pin(mr->mem, start, length, iova, access));
 }
 
 /**
@@ -161,24 +157,16 @@ struct ib_mr *srn_mr_reg_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 io
 				int access)
 {
 	struct srn_mr *mr;
-	int ret;
 
 	if (access & ~SUPPORTED_ACCESS)
 		return ERR_PTR(-EOPNOTSUPP);
 	mr = mr_alloc(pd, SRN_MEM_USER, access & ~IB_ACCESS_OPTIONAL);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	ret = srn_dmabuf_map(mr->mem, fd, offset, length, iova);
-	if (!ret)
-		ret = mr_publish(mr);
-	if (ret) {
-		mr_free(mr);
-		return ERR_PTR(ret);
-	}
 	/* For regions of pinned memory the core does that. */
 	mr->ibmr.length = length;
 	mr->ibmr.iova = iova;
-	return &mr->ibmr;
+	return mr_finish(mr, srn_dmabuf_map(mr->mem, fd, offset, length, iova));
 }
 
 /* Nothing is placed in it or read from it any more when this returns. */
@@ -308,13 +296,9 @@ struct ib_mr *srn_mr_alloc(struct ib_pd *pd, enum ib_mr_type type, u32 max_num_s
 	mr->next_blocks = kvcalloc(max_num_sg, sizeof(u64), GFP_KERNEL_ACCOUNT);
 	if (mr->mem->blocks && mr->next_blocks) {
 		mr->mem->max_blocks = max_num_sg;
-		ret = mr_publish(mr);
+		ret = 0;
 	}
-	if (ret) {
-		mr_free(mr);
-		return ERR_PTR(ret);
-	}
-	return &mr->ibmr;
+	return mr_finish(mr, ret);
 }
 
 static int mr_set_page(struct ib_mr *ibmr, u64 addr)

@@ -2,7 +2,6 @@
 /*
  * Receive rings: posting by kernel consumers, taking by the receive engine, moving to more room.
  */
-#include <linux/log2.h>
 #include <linux/sched.h>
 
 #include "../memory/mem.h"
@@ -10,11 +9,6 @@
 
 /* So many WQEs are moved before others have their turn. */
 #define MOVE_SOME	1024
-
-static u32 depth_of(u32 entries)
-{
-	return entries ? roundup_pow_of_two(entries) : 0;
-}
 
 /**
  * srn_rq_size - decide depth and stride of a ring
@@ -28,7 +22,7 @@ void srn_rq_size(struct srn_rq *rq, u32 entries, u32 max_sge)
 {
 	spin_lock_init(&rq->lock);
 	rq->capacity = entries;
-	rq->depth = depth_of(entries);
+	rq->depth = srn_rq_depth(entries);
 	rq->max_sge = max_sge;
 	rq->stride = ALIGN(SRN_RECV_WQE_HEADER + max_sge * sizeof(struct srn_sge), 32);
 }
@@ -159,20 +153,6 @@ int srn_rq_post(struct srn_rq *rq, const struct ib_recv_wr *wr)
 	return 0;
 }
 
-/**
- * srn_rq_bytes - memory of a ring that holds another number of receives
- * @rq: ring, whose entries keep their size
- * @entries: receives
- *
- * Context: any.
- *
- * Return: bytes.
- */
-size_t srn_rq_bytes(const struct srn_rq *rq, u32 entries)
-{
-	return (size_t)depth_of(entries) * rq->stride;
-}
-
 /* Return: the number of receives that are posted from @cons on fits both rings. */
 static bool fits(const struct srn_rq *rq, u32 entries, u32 *cons, u32 *num)
 {
@@ -185,7 +165,7 @@ static bool fits(const struct srn_rq *rq, u32 entries, u32 *cons, u32 *num)
 /**
  * srn_rq_move - go on in memory that has more room, or less
  * @rq: ring of a process
- * @slots: memory of srn_rq_bytes(); the ring's old memory if this succeeds
+ * @slots: memory for srn_rq_depth() WQEs; the ring's old memory if this succeeds
  * @entries: receives that it may hold from now on
  *
  * What is posted stays. The process does not post meanwhile, or what it posts is lost.
@@ -196,7 +176,7 @@ static bool fits(const struct srn_rq *rq, u32 entries, u32 *cons, u32 *num)
  */
 int srn_rq_move(struct srn_rq *rq, void **slots, u32 entries)
 {
-	u32 depth = depth_of(entries);
+	u32 depth = srn_rq_depth(entries);
 	u32 at, num, i;
 	bool good;
 

@@ -5,6 +5,7 @@
 #ifndef SRN_RQ_H
 #define SRN_RQ_H
 
+#include <linux/log2.h>
 #include <linux/spinlock.h>
 #include <rdma/ib_verbs.h>
 
@@ -39,6 +40,12 @@ struct srn_rq {
 	u32 cons;
 };
 
+/* WQEs of a ring that may hold so many: a power of two, or 0. */
+static inline u32 srn_rq_depth(u32 entries)
+{
+	return entries ? roundup_pow_of_two(entries) : 0;
+}
+
 /* A receive WQE that has been taken: a private copy. */
 struct srn_recv {
 	u64 wr_id;
@@ -59,7 +66,6 @@ u32 srn_rq_left(const struct srn_rq *rq);
 int srn_rq_take(struct srn_rq *rq, struct srn_recv *out);
 int srn_rq_take_locked(struct srn_rq *rq, struct srn_recv *out, u32 *left);
 int srn_rq_post(struct srn_rq *rq, const struct ib_recv_wr *wr);
-size_t srn_rq_bytes(const struct srn_rq *rq, u32 entries);
 int srn_rq_move(struct srn_rq *rq, void **slots, u32 entries);
 
 #endif /* SRN_RQ_H */

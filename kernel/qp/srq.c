@@ -4,7 +4,6 @@
  *
  * Lock order: resize_mutex of the process's context, rq->lock.
  */
-#include <linux/log2.h>
 #include <linux/uaccess.h>
 #include <rdma/uverbs_ioctl.h>
 
@@ -112,14 +111,6 @@ static int set_limit(struct srn_srq *srq, u32 limit)
 	return ret;
 }
 
-/* The answer of a resize, where its process has asked for it. Return: 0 or -EFAULT. */
-static int answer(const struct srn_ureq_modify_srq *req, const struct srn_uresp_resize_srq *resp)
-{
-	size_t size = min_t(size_t, req->response_size, sizeof(*resp));
-
-	return copy_to_user(u64_to_user_ptr(req->response), resp, size) ? -EFAULT : 0;
-}
-
 /* @limit: receives below which the event is to be raised from now on */
 static int resize(struct srn_srq *srq, u32 entries, u32 limit,
 		  const struct srn_ureq_modify_srq *req, struct ib_udata *udata)
@@ -133,14 +124,13 @@ static int resize(struct srn_srq *srq, u32 entries, u32 limit,
 
 	if (entries < 1 || entries > SRN_MAX_SRQ_WR || limit > entries)
 		return -EINVAL;
-	slots = srn_ring_alloc(udata, srn_rq_bytes(&srq->rq, entries), &map, &resp.map);
+	resp.depth = srn_rq_depth(entries);
+	slots = srn_ring_alloc(udata, (size_t)resp.depth * srq->rq.stride, &map, &resp.map);
 	if (IS_ERR(slots))
 		return PTR_ERR(slots);
-	resp.depth = roundup_pow_of_two(entries);
 	uc = rdma_udata_to_drv_context(udata, struct srn_ucontext, ibuc);
-	ret = answer(req, &resp);
-	if (!ret)
-		ret = mutex_lock_killable(&uc->resize_mutex);
+	ret = copy_to_user(u64_to_user_ptr(req->response), &resp, sizeof(resp)) ? -EFAULT :
+	      mutex_lock_killable(&uc->resize_mutex);
 	if (ret)
 		goto out;
 	ret = srn_rq_move(&srq->rq, &slots, entries);

@@ -4,6 +4,7 @@
 #include <rdma/ib_user_verbs.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "util/memory.hpp"
 #include "uverbs/ioctl.hpp"
@@ -16,6 +17,17 @@ namespace {
 /// IBV_ACCESS_HUGETLB helps only on-demand paging. Huge pages are recognised without it.
 constexpr int without_hints(int access) noexcept {
     return access & ~(static_cast<int>(IBV_ACCESS_OPTIONAL_RANGE) | IBV_ACCESS_HUGETLB);
+}
+
+/// Fills in what libibverbs wants to know, beside the keys.
+ibv_mr* hand_out(owner<verbs_mr> mr, ibv_pd* pd, std::uint32_t handle, std::size_t length,
+                 verbs_mr_type type) noexcept {
+    mr->mr.handle = handle;
+    mr->mr.context = pd->context;
+    mr->mr.pd = pd;
+    mr->mr.length = length;
+    mr->mr_type = type;
+    return &mr.release()->mr;
 }
 
 }  // namespace
@@ -49,12 +61,8 @@ ibv_mr* reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::size_t length, std:
     call.out(UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, mr->mr.lkey);
     call.out(UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, mr->mr.rkey);
     if (const int error = call.call(pd->context->cmd_fd)) return fail(error);
-    mr->mr.handle = static_cast<std::uint32_t>(made.data);
-    mr->mr.context = pd->context;
-    mr->mr.pd = pd;
-    mr->mr.length = length;
-    mr->mr_type = VERBS_DMABUF_MR;
-    return &mr.release()->mr;
+    return hand_out(std::move(mr), pd, static_cast<std::uint32_t>(made.data), length,
+                    VERBS_DMABUF_MR);
 }
 
 ibv_mr* import_mr(ibv_pd* pd, std::uint32_t handle) noexcept {
@@ -67,12 +75,7 @@ ibv_mr* import_mr(ibv_pd* pd, std::uint32_t handle) noexcept {
     call.out(UVERBS_ATTR_QUERY_MR_RESP_RKEY, mr->mr.rkey);
     call.out(UVERBS_ATTR_QUERY_MR_RESP_LENGTH, length);
     if (const int error = call.call(pd->context->cmd_fd)) return fail(error);
-    mr->mr.handle = handle;
-    mr->mr.context = pd->context;
-    mr->mr.pd = pd;
-    mr->mr.length = length;
-    mr->mr_type = VERBS_IMPORTED_MR;
-    return &mr.release()->mr;
+    return hand_out(std::move(mr), pd, handle, length, VERBS_IMPORTED_MR);
 }
 
 void unimport_mr(ibv_mr* mr) noexcept {
