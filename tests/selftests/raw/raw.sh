@@ -224,19 +224,26 @@ details_by_rdma_cm()
 	return "$status"
 }
 
-# Whoever has set that completions wait is told if they have not.
+# Whoever has set that completions wait is told if they have not. rping measures nothing: perftest
+# fails where a busy host makes the processor's clock and the time of day differ.
 strangers_completions()
 {
 	local settings=/sys/class/infiniband/srna/mpa status=0
 	echo 1 > "$settings/placed_completions"
-	perftest ib_write_bw 1 -R && wait "$CLIENT" && ! log_has "$NOT_PLACED" || status=1
-	wait
+	ping_with_sends && ! log_has "$NOT_PLACED" || status=1
 	echo 0 > "$settings/greeting"
-	perftest ib_write_bw 1 -R && wait "$CLIENT" && soon log_has "$NOT_PLACED" || status=1
-	wait
+	ping_with_sends && soon log_has "$NOT_PLACED" || status=1
 	echo 1 > "$settings/greeting"
 	echo 0 > "$settings/placed_completions"
 	return "$status"
+}
+
+ping_with_sends()
+{
+	try_pair 7174 in_b rping -s -a "$B4" -C 10 -- in_a rping -c -a "$B4" -C 10 -V && return
+	echo "$PAIR_PROBLEM"
+	tail -n 12 "$CLIENT_LOG" "$SERVER_LOG"
+	return 1
 }
 NOT_PLACED='srna: QP[0-9]*: completions have not waited until data was placed'
 
