@@ -7,7 +7,6 @@
 #include <linux/tcp.h>
 #include <net/tcp.h>
 
-#include "../device/workqueues.h"
 #include "batch.h"
 #include "direct.h"
 #include "direct_tx.h"
@@ -15,6 +14,7 @@
 #include "frame.h"
 #include "sock.h"
 #include "tx.h"
+#include "worker.h"
 
 /*
  * A caller transmits for so many rounds before a worker takes over, and a worker before others on
@@ -293,8 +293,7 @@ static void tx_run(struct srn_stream *s, int left, bool may_sleep)
 		result = tx_rounds(s, &left, may_sleep);
 		if (result != ROUND_STOP) {
 			s->ops->tx_deferred(s);
-			/* The worker inherits the role. */
-			queue_delayed_work(srn_tx_wq, &s->tx_work, result == ROUND_NO_MEMORY ?
+			srn_worker_inherit(s, result == ROUND_NO_MEMORY ?
 					   srn_stream_retry_delay(&s->tx_retry) : 0);
 			return;
 		}
@@ -349,7 +348,7 @@ void srn_tx_kick_async(struct srn_stream *s)
 	if (!srn_tx_take_if_free(s))
 		return;
 	if (irqs_disabled() || (!in_softirq() && (IS_ENABLED(CONFIG_PREEMPT_RT) || s->batch))) {
-		queue_delayed_work(srn_tx_wq, &s->tx_work, 0);
+		srn_worker_inherit(s, 0);
 	} else if (in_softirq()) {
 		tasklet_schedule(&s->tx_tasklet);
 	} else if (READ_ONCE(s->tx_path) == SRN_PATH_DIRECT) {

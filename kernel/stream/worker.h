@@ -7,6 +7,7 @@
 
 #include "stream.h"
 
+void srn_worker_inherit(struct srn_stream *s, unsigned long delay);
 void srn_worker_transmit(struct srn_stream *s);
 void srn_worker_receive(struct srn_stream *s, unsigned long delay);
 
