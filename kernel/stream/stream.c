@@ -240,6 +240,8 @@ void srn_stream_halt(struct srn_stream *s)
 	srn_direct_part(s);
 	srn_hold_stop(s);
 	cancel_delayed_work_sync(&s->rx_work);
+	/* That may have found its peer only after the first one. */
+	srn_direct_part(s);
 	srn_reassembly_end(s);
 	srn_tx_take_role(s);
 	srn_direct_leave(s);
