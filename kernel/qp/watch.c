@@ -28,8 +28,8 @@
 #define MAX_LOOKS	256
 #define MAX_HELP_LOOKS	16
 #define MAX_HELPED	8
-/* Most late queue pairs that the timer kicks at once: their tasklets run one after the other. */
-#define MAX_LATE	16
+/* Most queue pairs that the timer kicks at once: their tasklets run one after the other. */
+#define MAX_KICKED	16
 
 /* Has the process paused for longer than within a burst? */
 static bool has_paused(const struct srn_qp *qp, u64 now)
@@ -65,42 +65,48 @@ static bool is_left(const struct srn_qp *qp)
 	return READ_ONCE(qp->ctrl->sq_prod) != taken && READ_ONCE(qp->sq.prod) == taken;
 }
 
-/* Return: true if something was late; it is now being transmitted. */
-static bool look_after(struct srn_watch *watch, struct srn_qp *qp, u64 now)
+/*
+ * Return: true if the watch lets go of the queue pair and has kicked its transmitter; then *late is
+ * set if something was late.
+ */
+static bool look_after(struct srn_watch *watch, struct srn_qp *qp, u64 now, bool *late)
 {
 	u32 taken = READ_ONCE(qp->doorbell.taken);
-	/* Something that the last look has seen is still left. */
-	bool late = (s32)(qp->doorbell.seen - taken) > 0 && is_left(qp);
-	bool paused;
+	bool was_seen = (s32)(qp->doorbell.seen - taken) > 0, left, keep;
 
 	lockdep_assert_held(&watch->lock);
 	qp->doorbell.seen = READ_ONCE(qp->ctrl->sq_prod);
-	paused = qp->doorbell.seen == taken && has_paused(qp, now);
-	if (!late && !paused && READ_ONCE(qp->doorbell.lazy)) {
+	/* A process may write any index: only what lies ahead is left. */
+	left = (s32)(qp->doorbell.seen - taken) > 0 && is_left(qp);
+	/* If nothing is left for long, the process has paused, or the peer takes nothing more. */
+	keep = left ? !was_seen : !has_paused(qp, now);
+	if (keep && READ_ONCE(qp->doorbell.lazy)) {
 		list_move_tail(&qp->doorbell.watch_entry, &watch->qps);
 		return false;
 	}
-	WRITE_ONCE(qp->doorbell.late, late);
+	if (left && was_seen)
+		*late = true;
+	WRITE_ONCE(qp->doorbell.late, left && was_seen);
 	/* The transmitter sends what is left, and ends the burst or adds it to the watch again. */
 	remove_locked(watch, qp);
 	srn_tx_kick_async(&qp->stream);
-	return late;
+	return true;
 }
 
 static enum hrtimer_restart look_after_some(struct hrtimer *timer)
 {
 	struct srn_watch *watch = container_of(timer, struct srn_watch, timer);
 	u64 now = ktime_get_ns();
-	u32 looks, late = 0;
-	bool needed, more;
+	u32 looks, kicked = 0;
+	bool late = false, needed, more;
 
 	spin_lock(&watch->lock);
 	looks = min_t(u32, watch->count, MAX_LOOKS);
 	needed = watch->count > looks;
-	for (; looks && late < MAX_LATE; looks--)
-		late += look_after(watch, list_first_entry(&watch->qps, struct srn_qp,
-							   doorbell.watch_entry), now);
-	needed |= late;
+	for (; looks && kicked < MAX_KICKED; looks--)
+		kicked += look_after(watch, list_first_entry(&watch->qps, struct srn_qp,
+							     doorbell.watch_entry), now, &late);
+	needed |= late || looks;
 	more = watch->count;
 	watch->running = more;
 	watch->period = needed ? LATE_NS : min_t(u32, 2 * watch->period, MAX_PERIOD_NS);

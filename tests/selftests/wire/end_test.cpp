@@ -292,6 +292,38 @@ TEST(Closed, rfc5040_6_2_with_a_post_that_nobody_rings_for) {
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
+/// Posts small messages one by one until the process may wait with its doorbells.
+bool become_lazy(session& s, const srn_qp_ctrl& control) {
+    constexpr std::uint64_t enough = 4000;
+    for (std::uint64_t id = 0; id < enough; ++id) {
+        must(s.end.qp().send(arena::get().outbox(pattern(9)), {.id = id}));
+        s.expect_status(id, IBV_WC_SUCCESS);
+        if (std::atomic_ref(const_cast<std::uint32_t&>(control.sq_kick)).load() == SRN_KICK_LAZY)
+            return true;
+    }
+    return false;
+}
+
+// Nobody rings for a process that may wait, so the kernel looks by itself. It does not look for
+// ever at an index that cannot be.
+TEST(Terminated, by_a_process_that_takes_back_what_it_has_posted) {
+    session_options options;
+    options.posted = 31;
+    session s(options);
+    srn_qp_ctrl& control = shared_control(options.posted);
+    const std::atomic_ref index(control.sq_prod);
+    bool seen = false;
+    for (int tries = 0; tries < 20 && !seen; ++tries) {
+        ASSERT_TRUE(become_lazy(s, control));
+        index.fetch_sub(1);
+        // If the kernel asks for a doorbell again it has not seen that yet, and will not.
+        seen = std::atomic_ref(control.sq_kick).load() == SRN_KICK_LAZY;
+        if (!seen) index.fetch_add(1);
+    }
+    ASSERT_TRUE(seen);
+    s.expect_failed(IBV_EVENT_QP_FATAL, 1);
+}
+
 // RFC 5040 section 7.1, case 1: what was posted before the mistake is sent, and the peer learns
 // that there was one.
 TEST(Terminated, rfc5040_7_1_by_an_error_of_the_verbs_side) {
