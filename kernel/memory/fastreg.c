@@ -53,18 +53,20 @@ int srn_fastreg_register(const struct ib_pd *pd, struct ib_mr *ibmr, u32 key, u3
  * @stag: STag, with the key by which the caller knows the region
  * @remote: the peer asks for it, which may do so only with what grants remote access
  *
- * Somebody else may have invalidated the region meanwhile and registered it again.
+ * Somebody else may have invalidated the region meanwhile and registered it again. A consumer whose
+ * peer has just invalidated a region may not know that yet, so its own request succeeds as well.
  *
  * Context: any, bottom halves disabled, no access open.
  *
- * Return: 0; -ENOENT if it is not valid with that key; -EACCES if the peer may not do that.
+ * Return: 0; -ENOENT if that is not its key, or if the peer asks and it is not valid; -EACCES if
+ * the peer may not do that.
  */
 int srn_fastreg_invalidate(struct srn_mem *mem, u32 stag, bool remote)
 {
 	int ret = 0;
 
 	spin_lock(&mem->lock);
-	if (!mem->valid || mem->stag != stag)
+	if (mem->stag != stag || (remote && !mem->valid))
 		ret = -ENOENT;
 	else if (remote && !(mem->access & SRN_MEM_REMOTE_ACCESS))
 		ret = -EACCES;

@@ -28,7 +28,7 @@ int srn_invalidate(const struct ib_qp *ibqp, u32 stag, bool remote)
 
 	rcu_read_lock();
 	mem = srn_mem_find(to_srn_dev(ibqp->device), stag);
-	if (!mem || !READ_ONCE(mem->valid))
+	if (!mem || (remote && !READ_ONCE(mem->valid)))
 		ret = -ENOENT;
 	else if (mem->pd != ibqp->pd)
 		ret = -EACCES;
