@@ -293,13 +293,13 @@ TEST(Closed, rfc5040_6_2_with_a_post_that_nobody_rings_for) {
 }
 
 /// Posts small messages one by one until the process may wait with its doorbells.
-bool become_lazy(session& s, const srn_qp_ctrl& control) {
+bool become_lazy(session& s, srn_qp_ctrl& control) {
     constexpr std::uint64_t enough = 4000;
+    const std::atomic_ref kick(control.sq_kick);
     for (std::uint64_t id = 0; id < enough; ++id) {
         must(s.end.qp().send(arena::get().outbox(pattern(9)), {.id = id}));
         s.expect_status(id, IBV_WC_SUCCESS);
-        if (std::atomic_ref(const_cast<std::uint32_t&>(control.sq_kick)).load() == SRN_KICK_LAZY)
-            return true;
+        if (kick.load() == SRN_KICK_LAZY) return true;
     }
     return false;
 }
