@@ -10,7 +10,7 @@
  * last message of a burst is late by twice MAX_PERIOD_NS at most: the first look sees it, and the
  * second one transmits it. A burst that needs the timer each time keeps the period short, and
  * waits for three times LATE_NS at most. If there are more queue pairs than MAX_LOOKS, the timer
- * looks at that many each time, in turn.
+ * looks at that many each time, in turn. It stops earlier when it has kicked MAX_KICKED of them.
  *
  * Lock order: watch->lock is taken with no spinlock of this module held. Under it, only the timer
  * is started, and a tasklet or a worker is scheduled.
@@ -72,21 +72,21 @@ static bool is_left(const struct srn_qp *qp)
 static bool look_after(struct srn_watch *watch, struct srn_qp *qp, u64 now, bool *late)
 {
 	u32 taken = READ_ONCE(qp->doorbell.taken);
-	bool was_seen = (s32)(qp->doorbell.seen - taken) > 0, left, keep;
+	bool was_seen = (s32)(qp->doorbell.seen - taken) > 0, left, is_late, paused;
 
 	lockdep_assert_held(&watch->lock);
 	qp->doorbell.seen = READ_ONCE(qp->ctrl->sq_prod);
 	/* A process may write any index: only what lies ahead is left. */
-	left = (s32)(qp->doorbell.seen - taken) > 0 && is_left(qp);
-	/* If nothing is left for long, the process has paused, or the peer takes nothing more. */
-	keep = left ? !was_seen : !has_paused(qp, now);
-	if (keep && READ_ONCE(qp->doorbell.lazy)) {
+	left = (s32)(qp->doorbell.seen - taken) > 0 && READ_ONCE(qp->sq.prod) == taken;
+	is_late = left && was_seen;
+	/* The process has posted nothing for long, or the peer takes nothing more. */
+	paused = !left && has_paused(qp, now);
+	if (!is_late && !paused && READ_ONCE(qp->doorbell.lazy)) {
 		list_move_tail(&qp->doorbell.watch_entry, &watch->qps);
 		return false;
 	}
-	if (left && was_seen)
-		*late = true;
-	WRITE_ONCE(qp->doorbell.late, left && was_seen);
+	*late |= is_late;
+	WRITE_ONCE(qp->doorbell.late, is_late);
 	/* The transmitter sends what is left, and ends the burst or adds it to the watch again. */
 	remove_locked(watch, qp);
 	srn_tx_kick_async(&qp->stream);

@@ -240,7 +240,7 @@ void srn_stream_halt(struct srn_stream *s)
 	srn_direct_part(s);
 	srn_hold_stop(s);
 	cancel_delayed_work_sync(&s->rx_work);
-	/* That may have found its peer only after the first one. */
+	/* If rx_work has found a peer in this kernel meanwhile, the stream leaves that one, too. */
 	srn_direct_part(s);
 	srn_reassembly_end(s);
 	srn_tx_take_role(s);
