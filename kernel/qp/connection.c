@@ -90,6 +90,7 @@ int srn_connection_start(struct srn_qp *qp, const struct srn_conn *conn, struct 
 		mutex_unlock(&qp->conn_mutex);
 		return -ECONNABORTED;
 	}
+	srn_recognition_started(qp);
 	srn_stream_start(&qp->stream);
 	mutex_unlock(&qp->conn_mutex);
 	return 0;

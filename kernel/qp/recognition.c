@@ -50,7 +50,21 @@ void srn_recognition_itself(struct srn_qp *qp)
 	srn_greeting_begin(&qp->rx.greeting, true, FEATURES, get_random_u64());
 	qp->tx.may_ask = true;
 	agree_on_rnr(qp);
-	if (may_go_direct(qp) && srn_direct_itself(&qp->stream))
+	if (may_go_direct(qp))
+		srn_direct_itself(&qp->stream);
+}
+
+/**
+ * srn_recognition_started - the connection is about to carry messages
+ * @qp: queue pair in RTS whose stream has not started
+ *
+ * Only a queue pair that is its own peer bypasses TCP from the start.
+ *
+ * Context: process, qp->conn_mutex held.
+ */
+void srn_recognition_started(struct srn_qp *qp)
+{
+	if (qp->stream.tx_path == SRN_PATH_DIRECT)
 		srn_count(qp->dev->counters, SRN_COUNT_SAME_HOST);
 }
 

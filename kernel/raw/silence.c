@@ -12,6 +12,7 @@
 #include <net/tcp.h>
 
 #include "../device/workqueues.h"
+#include "../stream/direct.h"
 #include "../stream/keepalive.h"
 #include "send_timeout.h"
 #include "silence.h"
@@ -104,9 +105,10 @@ static bool look(struct srn_raw *raw, struct srn_qp *qp, struct socket *sock)
 {
 	/*
 	 * On the path inside this host the peer's host cannot vanish, and TCP has nothing to
-	 * acknowledge. If the peer leaves, its stream tells, and TCP carries all again.
+	 * acknowledge. If the peer leaves, its stream tells, and TCP carries all again. It also
+	 * does so in a direction that has got a limit of its rate.
 	 */
-	bool wait = READ_ONCE(qp->stream.tx_path) != SRN_PATH_DIRECT && srn_raw_sends_wait(qp);
+	bool wait = !srn_direct_is_alive(&qp->stream) && srn_raw_sends_wait(qp);
 
 	ask_often(raw, sock, wait);
 	if (!wait)

@@ -61,22 +61,21 @@ bool srn_direct_offer(struct srn_stream *s, u64 nonce, bool between_namespaces)
  * srn_direct_itself - a stream that is its own peer gives TCP nothing
  * @s: stream with a socket, before it is started
  *
- * Context: process. srn_direct_leave() undoes it.
+ * If there is no memory, it gives TCP everything.
  *
- * Return: false if there is no memory.
+ * Context: process. srn_direct_leave() undoes it.
  */
-bool srn_direct_itself(struct srn_stream *s)
+void srn_direct_itself(struct srn_stream *s)
 {
 	struct srn_direct *d = new_direct(s);
 
 	if (!d)
-		return false;
+		return;
 	d->found = true;
 	d->end[0].open = true;
 	s->direct_to = 0;
 	s->direct = d;
 	WRITE_ONCE(s->tx_path, SRN_PATH_DIRECT);
-	return true;
 }
 
 /* A dual-stack socket may have a peer that knows IPv4 only. */
@@ -274,6 +273,39 @@ bool srn_direct_alone(struct srn_stream *s)
 	return alone;
 }
 
+/* Has TCP nothing on the way, and will be given nothing? */
+static bool is_past_tcp(const struct srn_stream *s)
+{
+	const struct tcp_sock *tp = tcp_sk(s->sock->sk);
+
+	return READ_ONCE(s->tx_path) == SRN_PATH_DIRECT &&
+	       READ_ONCE(tp->snd_una) == READ_ONCE(tp->write_seq);
+}
+
+/**
+ * srn_direct_is_alive - is the peer here, with nothing to wait for that only TCP can bring?
+ * @s: stream with a socket
+ *
+ * Context: process; @s is neither halted nor detached meanwhile.
+ *
+ * Return: true if both directions bypass TCP.
+ */
+bool srn_direct_is_alive(struct srn_stream *s)
+{
+	/* Acquire: pairs with srn_direct_find(). */
+	struct srn_direct *d = smp_load_acquire(&s->direct);
+	struct srn_stream *peer;
+	bool alive;
+
+	if (!d || !is_past_tcp(s))
+		return false;
+	spin_lock_bh(&d->lock);
+	peer = srn_direct_peer_end(s)->stream;
+	alive = peer && is_past_tcp(peer);
+	spin_unlock_bh(&d->lock);
+	return alive;
+}
+
 /* It gives TCP what it still has, and takes from TCP what comes last. */
 static void tell_peer(struct srn_direct *d, struct srn_direct_end *end)
 {
@@ -320,6 +352,7 @@ void srn_direct_leave(struct srn_stream *s)
 
 	if (!d)
 		return;
+	WRITE_ONCE(s->tx_path, SRN_PATH_TCP);
 	s->direct = NULL;
 	if (refcount_dec_and_test(&d->refs))
 		kfree(d);

@@ -58,13 +58,14 @@ struct srn_direct {
 };
 
 bool srn_direct_offer(struct srn_stream *s, u64 nonce, bool between_namespaces);
-bool srn_direct_itself(struct srn_stream *s);
+void srn_direct_itself(struct srn_stream *s);
 bool srn_direct_find(struct srn_stream *s, u64 nonce, bool between_namespaces);
 void srn_direct_move(struct srn_stream *s);
 void srn_direct_return(struct srn_stream *s);
 void srn_direct_open(struct srn_stream *s);
 void srn_direct_withdraw(struct srn_stream *s);
 bool srn_direct_alone(struct srn_stream *s);
+bool srn_direct_is_alive(struct srn_stream *s);
 void srn_direct_part(struct srn_stream *s);
 void srn_direct_leave(struct srn_stream *s);
 

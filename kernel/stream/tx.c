@@ -13,6 +13,7 @@
 #include "engines.h"
 #include "frame.h"
 #include "sock.h"
+#include "stream_trace.h"
 #include "tx.h"
 #include "worker.h"
 
@@ -499,11 +500,15 @@ static u32 build_last(struct srn_framer *f, const struct srn_tx_last *last, u8 *
 
 static void count_last(struct srn_stream *s, const struct srn_tx_last *last)
 {
-	if (last->write)
+	if (last->write) {
 		srn_tally_fpdu(s->counters, SRN_TX, &s->tx_tally, SRN_OP_WRITE, 0, true);
-	if (last->terminate_len)
+		trace_srn_fpdu_built(s, SRN_OP_WRITE, last->stag, 0, last->to, 0, true);
+	}
+	if (last->terminate_len) {
 		srn_tally_fpdu(s->counters, SRN_TX, &s->tx_tally, SRN_OP_TERMINATE,
 			       last->terminate_len, true);
+		trace_srn_fpdu_built(s, SRN_OP_TERMINATE, 0, 1, 0, last->terminate_len, true);
+	}
 	srn_tally_flush(s->counters, SRN_TX, &s->tx_tally);
 }
 

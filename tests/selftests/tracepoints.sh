@@ -103,7 +103,8 @@ terminate()
 	stop_server
 	disable && cat "$TRACE"
 	((status == 0)) &&
-		traced 'srn_terminate_sent: srnb QP[0-9]+: layer [012], type [0-9], code 0x..' 1
+		traced 'srn_terminate_sent: srnb QP[0-9]+: layer [012], type [0-9], code 0x..' 1 &&
+		traced "srn_fpdu_built: ports $PORT, [0-9]+: Terminate, STag 0x00000000, MSN 1, offset 0, [0-9]+ bytes, last" 1
 }
 
 # Both ends are in one namespace. The greetings that go before the path is there count as well.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-// A network namespace exits while a queue pair of its link is busy. Neither an id of rdma_cm nor a
-// process keeps it: the program has brought up the two ends in their namespaces, and left these.
-// Wants the devices SRN_RAW_DEVICE in namespace a and SRN_RAW_PEER in namespace b, which have one
-// setting same_host. Namespace a goes.
+// Queue pairs of two network namespaces, which a program has brought up in these, and left them:
+// the network between them is cut, and a namespace exits while they are busy, as neither an id of
+// rdma_cm nor a process keeps it. Wants the devices SRN_RAW_DEVICE in namespace a and SRN_RAW_PEER
+// in namespace b, which have one setting same_host and the addresses 10.0.0.1 and 10.0.0.2.
+// Namespace a goes at last.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -83,22 +84,51 @@ void expect_counted(const device& dev, std::uint64_t expected) {
     EXPECT_EQ(dev.counter("connections_same_host"), expected) << dev.name();
 }
 
-TEST(NamespaceExit, WhileBothEndsAreBusy) {
-    const device here("SRN_RAW_DEVICE"), there("SRN_RAW_PEER");
-    const std::uint64_t direct = bypasses_tcp(here) ? 1 : 0;
-    const std::uint64_t before_here = here.counter("connections_same_host");
-    const std::uint64_t before_there = there.counter("connections_same_host");
-    end a(here), b(there);
+/// Each end is in the namespace of its device, and both take the path that the setting says.
+void bring_up_apart(end& a, end& b) {
+    const std::uint64_t direct = bypasses_tcp(a.of()) ? 1 : 0;
+    const std::uint64_t before_a = a.of().counter("connections_same_host");
+    const std::uint64_t before_b = b.of().counter("connections_same_host");
     ASSERT_NO_FATAL_FAILURE(in_namespace("a", [&] { to_rts(a, b); }));
     ASSERT_NO_FATAL_FAILURE(in_namespace("b", [&] { to_rts(b, a); }));
-    expect_counted(here, before_here + direct);
-    expect_counted(there, before_there + direct);
+    expect_counted(a.of(), before_a + direct);
+    expect_counted(b.of(), before_b + direct);
+}
+
+int shell(const std::string& command) {
+    // NOLINTNEXTLINE(cert-env33-c,concurrency-mt-unsafe): the shell is wanted
+    return std::system(command.c_str());
+}
+
+TEST(NamespaceCut, WhileThePeerAnswersByTcp) {
+    const device here("SRN_RAW_DEVICE"), there("SRN_RAW_PEER");
+    end a(here), b(there);
+    ASSERT_NO_FATAL_FAILURE(bring_up_apart(a, b));
+    // TCP keeps the rate, so b's answers leave the path inside this host, and a's requests do not.
+    ibv_qp_rate_limit_attr limit{};
+    limit.rate_limit = 1000000;
+    ASSERT_EQ(ibv_modify_qp_rate_limit(b.get(), &limit), 0);
+    ASSERT_EQ(a.post(IBV_WR_RDMA_READ, 1, &b), 0);
+    ASSERT_NO_FATAL_FAILURE(expect_completion(a, 1));
+
+    EXPECT_EQ(shell("ip -n b route add blackhole 10.0.0.1/32"), 0);
+    ASSERT_EQ(a.post(IBV_WR_RDMA_READ, 2, &b), 0);
+    // Timeout 14 and 7 retries mean the shortest time that there is, which is 5 s.
+    const auto wc = a.completion(patience);
+    EXPECT_EQ(shell("ip -n b route delete blackhole 10.0.0.1/32"), 0);
+    ASSERT_TRUE(wc) << "it waits for the answer for ever";
+    EXPECT_EQ(wc->status, IBV_WC_RETRY_EXC_ERR) << ibv_wc_status_str(wc->status);
+}
+
+TEST(NamespaceExit, WhileBothEndsAreBusy) {
+    const device here("SRN_RAW_DEVICE"), there("SRN_RAW_PEER");
+    end a(here), b(there);
+    ASSERT_NO_FATAL_FAILURE(bring_up_apart(a, b));
 
     auto from_a = std::async(std::launch::async, [&] { return write_until_the_end(a, b); });
     auto from_b = std::async(std::launch::async, [&] { return write_until_the_end(b, a); });
     std::this_thread::sleep_for(300ms);
-    // NOLINTNEXTLINE(cert-env33-c,concurrency-mt-unsafe): the shell is wanted
-    EXPECT_EQ(std::system("timeout -k 2 20 ip netns delete a"), 0);
+    EXPECT_EQ(shell("timeout -k 2 20 ip netns delete a"), 0);
     const fate of_a = from_a.get(), of_b = from_b.get();
 
     EXPECT_GT(of_a.done, 0U);

@@ -314,7 +314,7 @@ else
 	skip "the peer's host vanishes" "it is this one, and what it is sent goes from memory to memory"
 fi
 chmod +x raw_test
-NOT_HERE='NamespaceExit.*'
+NOT_HERE='Namespace*'
 if [[ ! -e /dev/udmabuf && ! -e /dev/dma_heap/system ]]; then
 	NOT_HERE+=':*DmaBuf*'
 	skip "memory of DMA-BUFs" "this kernel has neither udmabuf nor heaps"
