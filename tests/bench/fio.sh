@@ -13,6 +13,7 @@ load_fio() { fio_once "$1" randread --number_ios=64; }
 run_fio()
 {
 	local direction
+	let_sleepers_wake
 	case $operation in
 	*_read | *_write)
 		direction=${operation#*_}
