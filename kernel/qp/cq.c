@@ -342,6 +342,27 @@ int srn_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 }
 
 /**
+ * srn_cq_discard - take out what a kernel consumer does not want any more
+ * @cq: queue of a kernel consumer
+ * @qp_num: queue pair that it destroys, and that completes nothing more
+ *
+ * Context: any.
+ */
+void srn_cq_discard(struct srn_cq *cq, u32 qp_num)
+{
+	u32 mask = cq->depth - 1, from, to;
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	/* The others move towards the newest, and stay in order. */
+	for (from = cq->prod, to = cq->prod; from != cq->cons;)
+		if (cq->ring[--from & mask].qp_num != qp_num)
+			cq->ring[--to & mask] = cq->ring[from & mask];
+	cq->cons = to;
+	spin_unlock_irqrestore(&cq->lock, flags);
+}
+
+/**
  * srn_cq_arm - arm a completion queue for a kernel consumer
  * @ibcq: queue
  * @flags: which completions count

@@ -65,6 +65,7 @@ int srn_cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 int srn_cq_resize(struct ib_cq *ibcq, unsigned int cqe, struct ib_udata *udata);
 int srn_cq_destroy(struct ib_cq *ibcq, struct ib_udata *udata);
 int srn_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc);
+void srn_cq_discard(struct srn_cq *cq, u32 qp_num);
 int srn_cq_arm(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 
 #endif /* SRN_CQ_H */

@@ -185,6 +185,13 @@ err_count:
 	return ret;
 }
 
+static void discard_completions(struct srn_qp *qp)
+{
+	srn_cq_discard(qp->scq, qp->ibqp.qp_num);
+	if (qp->rcq != qp->scq)
+		srn_cq_discard(qp->rcq, qp->ibqp.qp_num);
+}
+
 /**
  * srn_qp_destroy - destroy a queue pair
  * @ibqp: queue pair
@@ -203,16 +210,18 @@ int srn_qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
 	/*
 	 * If the process itself destroys the queue pair, nobody wants its completions, although
 	 * another thread may still poll. If the process loses the device, it wants to know what
-	 * has failed.
+	 * has failed. A kernel consumer frees what completions refer to as soon as this returns.
 	 */
-	if (!qp->kernel && srn_owner_is_current(qp))
+	if (qp->kernel || srn_owner_is_current(qp))
 		WRITE_ONCE(qp->forgotten, true);
 	/* Its consumer may hold a lock now that it takes when it is told of a connection. */
 	if (qp->kernel)
 		srn_binding_tell_no_more(qp);
 	srn_connection_abort(qp);
 	cancel_delayed_work_sync(&qp->close_work);
-	/* Only after the flush: when a kernel consumer polls a completion, its QP is looked up. */
+	if (qp->kernel)
+		discard_completions(qp);
+	/* Only behind that: when a kernel consumer polls a completion, its QP is looked up. */
 	xa_erase(&qp->dev->qps, ibqp->qp_num);
 	/* Wait for the core, which looks it up and takes its reference with interrupts off. */
 	synchronize_rcu_expedited();
