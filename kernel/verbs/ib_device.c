@@ -140,20 +140,22 @@ static void end_connections(struct srn_device *dev)
 /*
  * The core waits for its clients and for ids of rdma_cm. LIO's iSER target is no client, and
  * destroys its ids before its queue pairs: what it holds then would go with the device. A
- * protection domain is what a consumer gives back last. Its entry in the core's table goes when
- * the core no longer touches it, which is later than our part of it.
+ * protection domain is what a consumer gives back last. The core does not count one that it is
+ * about to give back, so this counts itself; the core then takes it out of a table of the device,
+ * and does not sleep before that.
  */
 static void wait_for_kernel_consumers(struct srn_device *dev)
 {
 	unsigned long told = jiffies;
 
-	while (rdma_restrack_count(&dev->ibdev, RDMA_RESTRACK_PD, true)) {
+	while (atomic_read(&dev->count[SRN_LIMIT_PD])) {
 		if (time_after(jiffies, told + 10 * HZ)) {
 			ibdev_warn(&dev->ibdev, "waits for a protection domain that the kernel uses\n");
 			told = jiffies;
 		}
 		msleep(20);
 	}
+	synchronize_rcu_tasks();
 }
 
 /* The next link of a network device may be there before the previous one is gone. */
