@@ -90,11 +90,25 @@ static int __net_init init_net_links(struct net *net)
 	return 0;
 }
 
+/*
+ * The lock orders the wait before the look for those who wait, and it keeps the namespace until
+ * the last link has let go of it.
+ */
+static bool has_no_links(const struct net_links *sn)
+{
+	bool none;
+
+	spin_lock(&links_lock);
+	none = list_empty(&sn->links);
+	spin_unlock(&links_lock);
+	return none;
+}
+
 static void __net_exit exit_net(struct net *net)
 {
 	struct net_links *sn = net_generic(net, net_links_id);
 
-	wait_var_event(&sn->links, list_empty(&sn->links));
+	wait_var_event(&sn->links, has_no_links(sn));
 }
 
 /*
