@@ -84,11 +84,25 @@ static void ask_often(struct srn_raw *raw, struct socket *sock, bool often)
 		srn_keepalive_usual(sock);
 }
 
+/*
+ * Has TCP asked the peer for anything, data or a probe, that it has not answered yet? TCP asks ever
+ * more seldom while the peer keeps its window closed, and seldom where it must keep to a low rate.
+ */
+static bool owes_an_answer(const struct sock *sk)
+{
+	return READ_ONCE(tcp_sk(sk)->packets_out) || READ_ONCE(inet_csk(sk)->icsk_probes_out);
+}
+
 /* Has the peer been silent for too long? */
 static bool is_silent(struct srn_raw *raw, struct sock *sk)
 {
 	unsigned long answer = jiffies - (tcp_jiffies32 - READ_ONCE(tcp_sk(sk)->rcv_tstamp));
 
+	if (!owes_an_answer(sk)) {
+		raw->silent_since = jiffies;
+		raw->looks = 1;
+		return false;
+	}
 	if (!raw->looks)
 		raw->silent_since = jiffies;
 	if (time_after(answer, raw->silent_since)) {

@@ -328,7 +328,8 @@ TEST_F(Raw, ManySendsWaitForReceivesForEver) {
     end a(dev, 7, nullptr, count), b(dev);
     ASSERT_NO_FATAL_FAILURE(bring_up(a, b));
     for (std::uint64_t id = 0; id < count; id++) ASSERT_EQ(source.send(a, id), 0);
-    EXPECT_FALSE(a.completion(9s));
+    // TCP asks ever more seldom while the window is closed, but it is answered each time.
+    EXPECT_FALSE(a.completion(20s));
     for (std::uint64_t id = 0; id < count; id++) {
         ASSERT_EQ(target.receive(b, id), 0);
         const auto received = b.completion();
