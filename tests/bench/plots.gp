@@ -14,6 +14,7 @@ y_labels = "MiB/s MiB/s MiB/s µs µs messages/s MiB/s µs"
 
 do for [i = 1:words(files)] {
     name = word(files, i)
+    if (system("test -e '".folder."/".name.".dat' && echo yes") ne "yes") { continue }
     set title word(titles, i).(name[1:8] eq "one-host" ? ", within one host" : ", veth, MTU 1500")
     set xlabel (name eq "write-rate-over-qps" ? "queue pairs" : "bytes")
     set ylabel word(y_labels, i)

@@ -88,11 +88,16 @@ bool belongs(const plot& p, const cell& c) {
            (p.over_qps ? c.size == qps_plot_size : c.qps == 1);
 }
 
-void write_plot(std::ostream& out, const samples& all, const std::string& rig, const plot& p) {
-    // Ordered by x, whatever the order of measuring.
+/// The cells of a plot that have a figure, ordered by x, whatever the order of measuring.
+std::set<cell> cells_on(const plot& p, const samples& all, const std::string& rig) {
     std::set<cell> on_it;
     for (const cell& c : all.cells())
-        if (belongs(p, c)) on_it.insert(c);
+        if (belongs(p, c) && measured(all, rig, c, p.unit)) on_it.insert(c);
+    return on_it;
+}
+
+void write_plot(std::ostream& out, const samples& all, const std::string& rig, const plot& p,
+                const std::set<cell>& on_it) {
     out << 'x';
     for (const std::string_view driver : drivers) out << ' ' << driver;
     out << '\n';
@@ -127,10 +132,14 @@ void write_tables(std::ostream& out, const samples& all, const std::string& rig)
 
 void write_plot_data(const std::filesystem::path& folder, const samples& all,
                      const std::string& rig) {
+    // A plot of a former run, of which nothing was measured now, must not stay.
+    std::filesystem::remove_all(folder);
     std::filesystem::create_directories(folder);
     for (const plot& p : plots) {
+        const std::set<cell> on_it = cells_on(p, all, rig);
+        if (on_it.empty()) continue;
         std::ofstream out(folder / (std::string(p.name) + ".dat"));
-        write_plot(out, all, rig, p);
+        write_plot(out, all, rig, p, on_it);
         if (!out.flush()) throw std::runtime_error("cannot write to " + folder.string());
     }
 }
