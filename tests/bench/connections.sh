@@ -25,7 +25,6 @@ run_connections()
 	local transport=rdma
 	[[ $1 != tcp ]] || transport=tcp
 	ulimit -n 65536
-	let_sleepers_wake
 	if CONNECTIONS_RESULT=$(timeout -k 2 "$CLIENT_LIMIT" env "LD_PRELOAD=$LIBRARIES" ./connections \
 		"$transport" "$SERVER_ADDRESS" "${@:2}" 2> "$CLIENT_LOG"); then
 		return

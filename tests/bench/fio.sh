@@ -13,7 +13,6 @@ load_fio() { fio_once "$1" randread --number_ios=64; }
 run_fio()
 {
 	local direction
-	let_sleepers_wake
 	case $operation in
 	*_read | *_write)
 		direction=${operation#*_}

@@ -45,6 +45,7 @@ measure_with()
 {
 	MIB_S='' MSG_S='' USEC='' BYTES='' RETRIES=0
 	local problem=''
+	let_sleepers_wake
 	if ! path_up "$path" || ! driver_up "$1" "$crc"; then
 		problem="$DRIVER_PROBLEM"
 	elif ! "measure_${operation%_*}" "$1"; then

@@ -152,7 +152,6 @@ measure_stream()
 {
 	local bits seconds=1
 	[[ $BENCH_RIG != qemu ]] || seconds=4
-	let_sleepers_wake
 	start_server "$SERVER_LOG" "${SERVER_PLACE[@]}" iperf3 -s -1 -p "$PORT"
 	wait_listening "$PORT" &&
 		timeout -k 2 "$CLIENT_LIMIT" "${CLIENT_PLACE[@]}" iperf3 -c "$SERVER_ADDRESS" \
@@ -170,7 +169,6 @@ measure_stream()
 
 measure_pingpong()
 {
-	let_sleepers_wake
 	start_server "$SERVER_LOG" "${SERVER_PLACE[@]}" ./tcp_pingpong serve "$PORT" "$size"
 	wait_listening "$PORT" &&
 		timeout -k 2 "$CLIENT_LIMIT" "${CLIENT_PLACE[@]}" ./tcp_pingpong run \
