@@ -91,8 +91,8 @@ static int __net_init init_net_links(struct net *net)
 }
 
 /*
- * The lock orders the wait before the look for those who wait, and it keeps the namespace until
- * the last link has let go of it.
+ * srn_netns_leave() holds the lock while it uses the list. So it does not miss a waiter who has
+ * found a link here, and the namespace does not go while it still looks at the list.
  */
 static bool has_no_links(const struct net_links *sn)
 {

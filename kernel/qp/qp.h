@@ -56,7 +56,7 @@ struct srn_qp {
 	bool ended;
 	struct srn_term_code end_term;
 	bool kernel;			/* it belongs to a kernel consumer */
-	/* its process destroys it: outstanding work is dropped, not flushed */
+	/* its consumer destroys it: outstanding work is dropped, not flushed */
 	bool forgotten;
 	/* min_rnr_timer that the program has set, see rnr_limit.h */
 	u8 rnr_timer;

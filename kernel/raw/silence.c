@@ -5,8 +5,8 @@
  * TCP would find out much later, or never: it probes an idle connection once a minute, and the
  * answer to a Read, or the news that a message was placed, may be all that is missing. A time limit
  * of TCP's own (user time-out) would also end a connection whose peer is there and keeps its window
- * closed, as it has no receive for a Send that may wait for ever. So what counts here is when
- * the peer's host last acknowledged anything, and while sends wait it is asked.
+ * closed, as it has no receive for a Send that may wait for ever. So what counts here is for how
+ * long the peer's host has left something unanswered, and while sends wait it is asked.
  */
 #include <linux/tcp.h>
 #include <net/tcp.h>
@@ -98,13 +98,10 @@ static bool is_silent(struct srn_raw *raw, struct sock *sk)
 {
 	unsigned long answer = jiffies - (tcp_jiffies32 - READ_ONCE(tcp_sk(sk)->rcv_tstamp));
 
-	if (!owes_an_answer(sk)) {
+	if (!raw->looks || !owes_an_answer(sk)) {
 		raw->silent_since = jiffies;
-		raw->looks = 1;
-		return false;
+		raw->looks = 0;
 	}
-	if (!raw->looks)
-		raw->silent_since = jiffies;
 	if (time_after(answer, raw->silent_since)) {
 		raw->silent_since = answer;
 		raw->looks = 0;
@@ -122,7 +119,7 @@ static bool look(struct srn_raw *raw, struct srn_qp *qp, struct socket *sock)
 	 * acknowledge. If the peer leaves, its stream tells, and TCP carries all again. It also
 	 * does so in a direction that has got a limit of its rate.
 	 */
-	bool wait = !srn_direct_is_alive(&qp->stream) && srn_raw_sends_wait(qp);
+	bool wait = !srn_direct_bypasses_tcp(&qp->stream) && srn_raw_sends_wait(qp);
 
 	ask_often(raw, sock, wait);
 	if (!wait)

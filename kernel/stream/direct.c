@@ -283,27 +283,27 @@ static bool is_past_tcp(const struct srn_stream *s)
 }
 
 /**
- * srn_direct_is_alive - is the peer here, with nothing to wait for that only TCP can bring?
+ * srn_direct_bypasses_tcp - does a stream wait for nothing that only TCP can bring?
  * @s: stream with a socket
  *
  * Context: process; @s is neither halted nor detached meanwhile.
  *
- * Return: true if both directions bypass TCP.
+ * Return: true if it has a peer in this kernel, and both directions bypass TCP.
  */
-bool srn_direct_is_alive(struct srn_stream *s)
+bool srn_direct_bypasses_tcp(struct srn_stream *s)
 {
 	/* Acquire: pairs with srn_direct_find(). */
 	struct srn_direct *d = smp_load_acquire(&s->direct);
 	struct srn_stream *peer;
-	bool alive;
+	bool bypasses;
 
 	if (!d || !is_past_tcp(s))
 		return false;
 	spin_lock_bh(&d->lock);
 	peer = srn_direct_peer_end(s)->stream;
-	alive = peer && is_past_tcp(peer);
+	bypasses = peer && is_past_tcp(peer);
 	spin_unlock_bh(&d->lock);
-	return alive;
+	return bypasses;
 }
 
 /* It gives TCP what it still has, and takes from TCP what comes last. */

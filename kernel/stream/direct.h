@@ -65,7 +65,7 @@ void srn_direct_return(struct srn_stream *s);
 void srn_direct_open(struct srn_stream *s);
 void srn_direct_withdraw(struct srn_stream *s);
 bool srn_direct_alone(struct srn_stream *s);
-bool srn_direct_is_alive(struct srn_stream *s);
+bool srn_direct_bypasses_tcp(struct srn_stream *s);
 void srn_direct_part(struct srn_stream *s);
 void srn_direct_leave(struct srn_stream *s);
 

@@ -6,7 +6,6 @@
 #include <linux/random.h>
 #include <linux/rtnetlink.h>
 #include <rdma/iw_cm.h>
-#include <rdma/restrack.h>
 #include <rdma/uverbs_ioctl.h>
 
 #include "../cm/active.h"
